@@ -10,6 +10,7 @@ module;
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <clocale>
 #include <cmath>
 #include <compare>
 #include <concepts>

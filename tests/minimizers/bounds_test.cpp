@@ -179,7 +179,7 @@ TEST_CASE("bounds that make no sense are refused by number") {
             (void)tg::minimize(distances, vector{1, 2, 3}, tg::levenberg_marquardt{}, options);
         });
     };
-    CHECK(contains(run({.lower = {0, 2, 0}, .upper = {1}}), "number 1 has the lower bound 2.0"));
+    CHECK(contains(run({.lower = {0, 2, 0}, .upper = {1}}), "number 1 has the lower bound 2 and"));
     CHECK(contains(run({.lower = {0, 2}}), "2 lower bounds for 3 numbers"));
     CHECK(contains(run({.upper = {0, 2, 3, 4}}), "4 upper bounds for 3 numbers"));
     CHECK(contains(run({.upper = {1, std::nan(""), 1}}), "the upper bound of number 1 is NaN"));

@@ -211,7 +211,7 @@ TEST_CASE("a scale that is a power of two changes no bit of a float model, and s
 
 TEST_CASE("numbers of loss_scaling that make no sense are refused") {
     auto zero = make_line<tg::eager>(tg::chain{tg::loss_scaling{.initial_scale = 0}, tg::sgd{}});
-    CHECK_THROWS_WITH_AS(step_on(zero, 1), "loss_scaling: initial_scale must lie in [1, 2^64], given 0.000000",
+    CHECK_THROWS_WITH_AS(step_on(zero, 1), "loss_scaling: initial_scale must lie in [1, 2^64], given 0",
                          tg::argument_error);
     auto never = make_line<tg::eager>(tg::chain{tg::loss_scaling{.growth_steps = 0}, tg::sgd{}});
     CHECK_THROWS_WITH_AS(step_on(never, 1), "loss_scaling: growth_steps must be positive, given 0", tg::argument_error);

@@ -107,7 +107,7 @@ TEST_CASE("the last share of a data set is held out, before it is shuffled") {
     const auto refused = [&](const tg::fit_options& o) {
         return support::message_of<tg::argument_error>([&] { model.fit(all, o); });
     };
-    CHECK(refused({.validation_split = 1}) == "fit: validation_split is 1.000000, not at least 0 and below 1");
+    CHECK(refused({.validation_split = 1}) == "fit: validation_split is 1, not at least 0 and below 1");
     CHECK(support::contains(refused({.validation_split = std::nan("")}), "validation_split is nan"));
     CHECK(refused({.validation_data = all, .validation_split = 0.5}) ==
           "fit: both validation_data and validation_split are given; one of them says on what to validate");
@@ -147,7 +147,7 @@ TEST_CASE("class weights multiply the weights of records") {
             return support::message_of<tg::error>([&] { m.fit(plain, with); });
         };
         CHECK(support::contains(refused(model, {1, 2}), "is of class 2, and there are weights of 2 classes"));
-        CHECK(refused(model, {1, -2, 1}) == "class_weight: the weight of class 1 is -2.000000");
+        CHECK(refused(model, {1, -2, 1}) == "class_weight: the weight of class 1 is -2");
         auto bare = make<decltype(mode)>();
         CHECK(refused(bare, {1, 1}) ==
               "fit: class_weight is given, and the model's loss takes no weights; compile it with tg::weighted{loss}");
@@ -216,7 +216,7 @@ TEST_CASE("early_stopping stops, and restores, as Keras's does") {
     };
     CHECK(refused({}) == "early_stopping: no value 'val_loss', there are 'loss', 'accuracy'");
     CHECK(refused({.patience = -1}) == "early_stopping: patience is -1, not at least 0");
-    CHECK(support::contains(refused({.min_delta = -1}), "min_delta is -1.0"));
+    CHECK(support::contains(refused({.min_delta = -1}), "min_delta is -1"));
 }
 
 TEST_CASE("learning rates change by schedule and on a plateau") {
@@ -241,10 +241,10 @@ TEST_CASE("learning rates change by schedule and on a plateau") {
         CHECK(h["learning_rate"] == std::vector<double>{1, 1, 1, 0.5, 0.5, 0.3, 0.3, 0.3});
         CHECK(support::message_of<tg::argument_error>([&] {
                   model.fit(set, {.verbose = 0}, tg::learning_rate_scheduler([](std::int64_t) { return -1.0; }));
-              }) == "learning rate: -1.000000 at epoch 0");
+              }) == "learning rate: -1 at epoch 0");
         CHECK(support::contains(support::message_of<tg::argument_error>(
                                     [&] { model.fit(set, {.verbose = 0}, tg::reduce_lr_on_plateau{.factor = 1}); }),
-                                "factor is 1.0"));
+                                "factor is 1, not below 1"));
     });
 }
 
@@ -273,9 +273,8 @@ TEST_CASE("csv_logger writes epochs as they end, and appends to an existing file
     auto h = model.fit(set, {.epochs = 2, .batch_size = 4, .validation_split = 0.5, .validation_freq = 2, .verbose = 0},
                        tg::csv_logger{.path = path});
     const std::string first = support::read_text(path);
-    CHECK(first == "epoch,loss,accuracy,val_loss,val_accuracy\n1," + tg::detail::exact_text(h["loss"][0]) + ",0,,\n2," +
-                       tg::detail::exact_text(h["loss"][1]) + ",0," + tg::detail::exact_text(h["val_loss"][1]) +
-                       ",0\n");
+    CHECK(first == "epoch,loss,accuracy,val_loss,val_accuracy\n1," + tg::number_text(h["loss"][0]) + ",0,,\n2," +
+                       tg::number_text(h["loss"][1]) + ",0," + tg::number_text(h["val_loss"][1]) + ",0\n");
     h = model.fit(
         set,
         {.epochs = 3, .initial_epoch = 2, .batch_size = 4, .validation_split = 0.5, .validation_freq = 3, .verbose = 0},

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/device.hpp>
 #include <tapegraph/core/environment.hpp>
+#include <tapegraph/core/number_text.hpp>
 
 #ifdef TG_SIMT
 #include <simt/driver.hpp>
@@ -10,7 +11,6 @@
 #endif
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -67,7 +67,7 @@ namespace detail {
 /// and its value.
 inline std::size_t parse_bytes(const char* variable, std::string_view text, std::size_t whole) {
     double number = 0;
-    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto [end, status] = tapegraph::detail::read_number(text, number);
     const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
     double factor = -1;
     if (unit.empty()) factor = 1;
@@ -91,7 +91,7 @@ inline memory_options from_environment(memory_options o, std::size_t whole) {
         o.reuse = parse_bytes("TAPEGRAPH_GPU_MEMORY_REUSE", reuse, whole);
     if (const char* fraction = environment("TAPEGRAPH_GPU_MEMORY_FRACTION")) {
         const char* const end = fraction + std::strlen(fraction);
-        const auto [stop, status] = std::from_chars(fraction, end, o.fraction);
+        const auto [stop, status] = tapegraph::detail::read_number(fraction, end, o.fraction);
         if (status != std::errc{} || stop != end || !(o.fraction >= 0 && o.fraction <= 1))
             refuse_environment("TAPEGRAPH_GPU_MEMORY_FRACTION", fraction, "a number from 0 to 1");
     }

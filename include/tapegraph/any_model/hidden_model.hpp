@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/any_model/any_model.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/train/trainable_model.hpp>
 #include <tapegraph/train/training_state.hpp>
@@ -54,7 +55,7 @@ public:
     void set_learning_rate(double to) override {
         const optimizer_number number = rate("set_learning_rate");
         if (!std::isfinite(to) || to < 0)
-            throw argument_error("set_learning_rate: " + std::to_string(to) + " is negative or not finite");
+            throw argument_error("set_learning_rate: " + number_text(to) + " is negative or not finite");
         number.set(number.optimizer, to);
     }
 

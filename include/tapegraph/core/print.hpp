@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/half.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/core/shape.hpp>
 #include <tapegraph/core/stream.hpp>
 
@@ -21,14 +22,14 @@ namespace detail {
 
 /// The fewest digits that read back as the same value.
 template <class T>
-char* number_text(char* first, char* last, T value, std::chars_format format = std::chars_format::general) {
+char* number_digits(char* first, char* last, T value, std::chars_format format = std::chars_format::general) {
     if constexpr (storage_type<T>) {
         char* end = first;
         const int least = format == std::chars_format::scientific ? 0 : 1; // digits after the point, or all digits
         for (int digits = least; digits <= least + 4; ++digits) {
             float back = 0;
             end = std::to_chars(first, last, static_cast<float>(value), format, digits).ptr;
-            std::from_chars(first, end, back);
+            read_number(first, end, back);
             if (T(back) == value) break;
         }
         return end;
@@ -43,7 +44,7 @@ void print_value(std::string& text, T value) {
         text += value ? "true" : "false";
     } else if constexpr (is_floating_type<T>) {
         char buffer[48];
-        const auto end = number_text(buffer, buffer + sizeof buffer, value);
+        const auto end = number_digits(buffer, buffer + sizeof buffer, value);
         text.append(buffer, end);
         bool plain = true;
         for (const char* c = buffer; c != end; ++c) plain = plain && (*c == '-' || (*c >= '0' && *c <= '9'));
@@ -74,7 +75,7 @@ void read_element(const void* data, std::int64_t at, element_text& out) {
     } else if constexpr (is_floating_type<T>) {
         out.value = static_cast<double>(value);
         if constexpr (storage_type<T>)
-            end = number_text(end, last, value, std::chars_format::scientific);
+            end = number_digits(end, last, value, std::chars_format::scientific);
         else
             end = std::to_chars(end, last, value, std::chars_format::scientific).ptr;
         if (out.value != out.value) end = std::copy_n("nan", 3, out.digits); // without its sign

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/data/dataset.hpp>
 
 #include <cmath>
@@ -32,7 +33,7 @@ public:
         for (std::size_t c = 0; c < by_class_.size(); ++c)
             if (!std::isfinite(by_class_[c]) || by_class_[c] < 0)
                 throw argument_error("class_weight: the weight of class " + std::to_string(c) + " is " +
-                                     std::to_string(by_class_[c]));
+                                     number_text(by_class_[c]));
         const column_spec& from = columns_[labels_];
         if ((from.type != dtype::i32 && from.type != dtype::i64) || from.record_size() != 1)
             throw dtype_error("class_weight: column '" + from.name + "' holds " + name_of(from.type) + " " +

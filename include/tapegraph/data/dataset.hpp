@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/batch_source.hpp>
 #include <tapegraph/data/counter_random.hpp>
@@ -251,8 +252,7 @@ TG_DEFINITION void dataset::check_records(const char* what) const {
 
 TG_DEFINITION split_datasets train_validation_split(const dataset& all, std::uint64_t seed, double fraction) {
     if (!(fraction > 0 && fraction < 1))
-        throw argument_error("train_validation_split: fraction must lie between 0 and 1, got " +
-                             std::to_string(fraction));
+        throw argument_error("train_validation_split: fraction must lie between 0 and 1, got " + number_text(fraction));
     if (all.size() < 2)
         throw argument_error("train_validation_split: " + std::to_string(all.size()) + " records cannot be divided");
     std::vector<std::int64_t> order(static_cast<std::size_t>(all.size()));
@@ -269,7 +269,7 @@ TG_DEFINITION dataset::dataset() : source_(std::make_shared<array_source>()) {}
 
 TG_DEFINITION dataset& dataset::add_column(column_spec column, std::shared_ptr<const std::byte> data,
                                            std::int64_t values) {
-    const auto* arrays = dynamic_cast<const array_source*>(source_.get());
+    const array_source* const arrays = source_->arrays();
     if (arrays == nullptr || indices_ || batches_)
         throw argument_error("dataset.add: column '" + column.name +
                              "': columns are added to arrays only, before subset, take and split");

@@ -117,11 +117,14 @@ public:
     virtual const std::vector<column_spec>& columns() const = 0;
     /// Writes record `record` of column c to places[c] (columns()[c].record_bytes() bytes).
     virtual void fill(std::int64_t record, std::span<std::byte* const> places) const = 0;
+    /// This source if it is columns in memory, else null. (dynamic_cast would need -frtti.)
+    virtual const class array_source* arrays() const { return nullptr; }
 };
 
 /// Columns in memory, owned or borrowed.
 class array_source final : public source {
 public:
+    const array_source* arrays() const override { return this; }
     std::int64_t size() const override { return size_; }
     /// The columns in the order in which they were added.
     const std::vector<column_spec>& columns() const override { return columns_; }

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/data/counter_random.hpp>
 #include <tapegraph/data/readers/labelled_images.hpp>
@@ -105,7 +106,7 @@ labelled_points two_moons(std::int64_t count, std::uint64_t seed, double noise =
 #if TG_DEFINES(data)
 TG_DEFINITION labelled_points two_moons(std::int64_t count, std::uint64_t seed, double noise) {
     if (count < 0 || !(noise >= 0))
-        throw argument_error("two_moons: " + std::to_string(count) + " points, noise " + std::to_string(noise));
+        throw argument_error("two_moons: " + std::to_string(count) + " points, noise " + number_text(noise));
     labelled_points result{{}, count, 2, {}};
     for (std::int64_t i = 0; i < count; ++i) {
         counter_random random(seed, static_cast<std::uint64_t>(i));
@@ -129,8 +130,7 @@ TG_DEFINITION labelled_points gaussian_clouds(std::int64_t count, std::uint64_t 
                                               std::int64_t dimensions, double spread) {
     if (count < 0 || classes < 1 || dimensions < 1 || !(spread >= 0))
         throw argument_error("gaussian_clouds: " + std::to_string(count) + " points of " + std::to_string(dimensions) +
-                             " dimensions in " + std::to_string(classes) + " classes, spread " +
-                             std::to_string(spread));
+                             " dimensions in " + std::to_string(classes) + " classes, spread " + number_text(spread));
     std::vector<double> centres;
     counter_random places(seed, UINT64_MAX); // a stream that no record uses
     for (std::int64_t i = 0; i < classes * dimensions; ++i) centres.push_back(places.uniform(-3, 3));

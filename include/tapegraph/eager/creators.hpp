@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/eager/random.hpp>
 
 /// Creates tensors from extents: zeros<float>(2, 3) in addition to zeros<float>({2, 3}); eye,
@@ -64,8 +65,8 @@ template <tensor_like A, tensor_like B>
     requires(std::is_same_v<mode_of_t<A, B>, eager>)
 bool allclose(const A& a, const B& b, const closeness& options = {}) {
     if (!(options.rtol >= 0 && options.atol >= 0))
-        throw argument_error("allclose: rtol " + std::to_string(options.rtol) + " and atol " +
-                             std::to_string(options.atol) + " must not be negative");
+        throw argument_error("allclose: rtol " + number_text(options.rtol) + " and atol " + number_text(options.atol) +
+                             " must not be negative");
     bool valid = true;
     const shape dims = broadcast(shape_of(a), shape_of(b), valid);
     if (!valid)

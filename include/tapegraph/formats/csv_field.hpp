@@ -2,8 +2,8 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
+#include <tapegraph/core/number_text.hpp>
 
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -19,12 +19,10 @@ std::string csv_field(std::string_view text);
 /// Formats a number for a file: the shortest text that reads back as the same value, in any locale.
 template <class T>
     requires std::is_arithmetic_v<T> std::string csv_field(T value) {
-        if constexpr (std::is_same_v<T, bool>) {
+        if constexpr (std::is_same_v<T, bool>)
             return value ? "true" : "false";
-        } else {
-            char text[64];
-            return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
-        }
+        else
+            return number_text(value);
     }
 
 #if TG_DEFINES(formats)

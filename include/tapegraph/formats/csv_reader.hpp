@@ -2,12 +2,12 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/path.hpp>
 #include <tapegraph/formats/quoted_text.hpp>
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -73,7 +73,7 @@ public:
     const {
         const std::string& text = (*this)[column];
         T value{};
-        const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const auto [end, failure] = tapegraph::detail::read_number(text, value);
         if (failure == std::errc::result_out_of_range) fail(column, quoted_text(text) + " is out of range");
         if (failure != std::errc() || end != text.data() + text.size())
             fail(column, quoted_text(text) + (std::is_integral_v<T> ? " is not a whole number" : " is not a number"));

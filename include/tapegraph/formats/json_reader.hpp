@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/formats/utf8.hpp>
 
 #include <charconv>
@@ -173,8 +174,7 @@ std::string json_string(std::string_view text);
 /// cannot represent.
 inline std::string json_number(double value) {
     if (!std::isfinite(value)) return "null";
-    char text[32];
-    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+    return number_text(value);
 }
 
 #if TG_DEFINES(formats)
@@ -212,7 +212,7 @@ TG_DEFINITION bool json_reader::next_name(std::string& name) {
 TG_DEFINITION double json_reader::number() {
     const std::string_view digits = number_text("a number");
     double value = 0;
-    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const auto end = tapegraph::detail::read_number(digits, value);
     // Numbers too small for a double become 0, as usual.
     if (end.ec == std::errc::result_out_of_range && !tiny(digits)) back(digits, "a number that a double holds");
     return end.ec == std::errc{} ? value : 0.0;

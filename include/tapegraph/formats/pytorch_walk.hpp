@@ -1,11 +1,11 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/formats/host_array.hpp>
 #include <tapegraph/formats/pickle.hpp>
 #include <tapegraph/formats/zip_directory.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -140,10 +140,7 @@ private:
         case pickle_kind::none: return "None";
         case pickle_kind::boolean: return node.integer != 0 ? "True" : "False";
         case pickle_kind::integer: return std::to_string(node.integer);
-        case pickle_kind::real: { // the shortest text that reads as this number, as Python's repr
-            char text[32];
-            return {text, std::to_chars(text, text + sizeof text, node.real).ptr};
-        }
+        case pickle_kind::real: return number_text(node.real);
         default: return "?";
         }
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/graph/cost.hpp>
 #include <tapegraph/graph/dot.hpp>
@@ -131,7 +132,7 @@ inline void explain_cost(const program& p, report& r) {
     r.line().line("cost of a step");
     r.line("  floating-point operations  " + report::number(total.flops));
     r.line("  bytes read and written     " + report::number(total.bytes));
-    r.line("  arithmetic intensity       " + report::shortest(total.bytes > 0 ? total.flops / total.bytes : 0) +
+    r.line("  arithmetic intensity       " + rounded_text(total.bytes > 0 ? total.flops / total.bytes : 0, 6) +
            " operations per byte");
 }
 
@@ -157,7 +158,7 @@ inline void explain_size(const program& p, report& r) {
     const cost total = cost_of(p);
     r.line("a step      " + tapegraph::detail::with_prefix(total.flops, "FLOP") + ", " +
            tapegraph::detail::with_prefix(total.bytes, "B") + " read and written, " +
-           report::shortest(total.bytes > 0 ? std::round(10 * total.flops / total.bytes) / 10 : 0) +
+           rounded_text(total.bytes > 0 ? std::round(10 * total.flops / total.bytes) / 10 : 0, 6) +
            " operations per byte");
 }
 

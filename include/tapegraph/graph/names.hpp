@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/graph/program.hpp>
 
 #include <algorithm>
@@ -45,11 +46,6 @@ public:
     static std::string right(const std::string& s, std::size_t width) {
         return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
     }
-    static std::string shortest(double value) {
-        char digits[64];
-        std::snprintf(digits, sizeof digits, "%.6g", value);
-        return digits;
-    }
 };
 
 inline std::string scope_text(const program_view& view, int scope) {
@@ -61,7 +57,7 @@ inline std::string scope_text(const program_view& view, int scope) {
 /// The name of a node: a number for constants, the path of a variable, "%12" otherwise.
 inline std::string node_name(const program_view& view, int node) {
     const entry& e = view.nodes[node];
-    if (e.is(descriptor_of<constant_op>)) return report::shortest(std::bit_cast<double>(view.words[e.words]));
+    if (e.is(descriptor_of<constant_op>)) return rounded_text(std::bit_cast<double>(view.words[e.words]), 6);
     if (e.is(descriptor_of<input_op>)) return std::string(view.inputs[static_cast<int>(view.words[e.words])].name);
     if (e.is(descriptor_of<variable_op>)) {
         const variable_entry& v = view.variables[static_cast<int>(view.words[e.words])];

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/graph_nodes.hpp>
 #include <tapegraph/io/tensorboard/wire.hpp>
 
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -121,11 +121,7 @@ inline std::string graph_def_text(const std::vector<graph_item>& items) {
         std::string shape = "list { shape {";
         for (const std::int64_t extent : item.shape) shape += " dim { size: " + std::to_string(extent) + " }";
         attribute("_output_shapes", shape + " } }");
-        if (item.op == "Const") {
-            char number[40];
-            std::snprintf(number, sizeof number, "f: %.9g", static_cast<double>(static_cast<float>(item.value)));
-            attribute("number", number);
-        }
+        if (item.op == "Const") attribute("number", "f: " + number_text(static_cast<float>(item.value)));
         if (!item.line.empty()) attribute("line", "s: " + quoted(item.line));
         if (item.call >= 0) {
             attribute("kernel", "s: " + quoted(item.kernel));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/minimizers/options.hpp>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ public:
         for (std::size_t i = 0; i < size; ++i)
             if (!(lower_[i] <= upper_[i]))
                 throw argument_error("minimize: number " + std::to_string(i) + " has the lower bound " +
-                                     std::to_string(lower_[i]) + " and the upper bound " + std::to_string(upper_[i]));
+                                     number_text(lower_[i]) + " and the upper bound " + number_text(upper_[i]));
     }
     bool bounded() const { return !lower_.empty(); }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/minimizers/line_search.hpp>
 #include <tapegraph/minimizers/objective.hpp>
 
@@ -115,8 +116,8 @@ public:
         if (method.history < 1)
             throw argument_error("lbfgs: history is " + std::to_string(method.history) + ", at least 1");
         if (!(0 < method.decrease && method.decrease < method.curvature && method.curvature < 1))
-            throw argument_error("lbfgs: 0 < decrease < curvature < 1, given " + std::to_string(method.decrease) +
-                                 " and " + std::to_string(method.curvature));
+            throw argument_error("lbfgs: 0 < decrease < curvature < 1, given " + number_text(method.decrease) +
+                                 " and " + number_text(method.curvature));
     }
     outcome<T> run() {
         box_.project(x_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/minimizers/objective.hpp>
 #include <tapegraph/minimizers/qr.hpp>
 
@@ -159,7 +160,7 @@ template <class T>
 outcome<T> run(const levenberg_marquardt& method, residual_function<T>& f, std::vector<T>& x,
                const minimization_options& options) {
     if (!(method.initial_damping > 0))
-        throw argument_error("levenberg_marquardt: initial_damping is " + std::to_string(method.initial_damping) +
+        throw argument_error("levenberg_marquardt: initial_damping is " + number_text(method.initial_damping) +
                              ", and must be positive");
     least_squares<T> at(f, x, options);
     if (at.begin()) return at.progress_.result;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/minimizers/objective.hpp>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ public:
           products_(method.max_products > 0 ? static_cast<std::size_t>(method.max_products) : 2 * x.size() + 10) {
         if (!(method.initial_radius > 0 && method.initial_radius <= method.max_radius))
             throw argument_error("newton_cg: 0 < initial_radius <= max_radius, given " +
-                                 std::to_string(method.initial_radius) + " and " + std::to_string(method.max_radius));
+                                 number_text(method.initial_radius) + " and " + number_text(method.max_radius));
         if (method.max_products < 0)
             throw argument_error("newton_cg: max_products is " + std::to_string(method.max_products));
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/minimizers/bounds.hpp>
 #include <tapegraph/minimizers/options.hpp>
 #include <tapegraph/minimizers/vectors.hpp>
@@ -120,11 +121,11 @@ public:
     /// At the start. Throws numeric_error where the function has no finite value or gradient.
     bool begin(T value, std::span<const T> gradient, T gradient_norm) {
         if (!std::isfinite(value))
-            throw numeric_error("minimize: the function's value at the start is " + std::to_string(value));
+            throw numeric_error("minimize: the function's value at the start is " + number_text(value));
         for (std::size_t i = 0; i < gradient.size(); ++i)
             if (!std::isfinite(gradient[i]))
                 throw numeric_error("minimize: the derivative by number " + std::to_string(i) + " at the start is " +
-                                    std::to_string(gradient[i]));
+                                    number_text(gradient[i]));
         tolerance_ = static_cast<T>(options_.gradient_tolerance) +
                      static_cast<T>(options_.relative_gradient_tolerance) * gradient_norm;
         result.value = value;

@@ -154,8 +154,8 @@ statistics advance(const dormand_prince& method, const F& f, S& y, time_of<S> t,
     using T = time_of<S>;
     if (!(method.relative_tolerance >= 0 && method.absolute_tolerance >= 0 &&
           method.relative_tolerance + method.absolute_tolerance > 0))
-        throw argument_error("ode::dormand_prince: tolerances are " + shown(method.relative_tolerance) +
-                             " (relative) and " + shown(method.absolute_tolerance) +
+        throw argument_error("ode::dormand_prince: tolerances are " + number_text(method.relative_tolerance) +
+                             " (relative) and " + number_text(method.absolute_tolerance) +
                              " (absolute); one must be positive, none negative");
     if (!(method.initial_step >= 0 && method.max_step >= 0))
         throw argument_error("ode::dormand_prince: sizes of steps are not negative, whatever the direction");
@@ -167,7 +167,7 @@ statistics advance(const dormand_prince& method, const F& f, S& y, time_of<S> t,
     const T most = method.max_step > 0 ? std::min(static_cast<T>(method.max_step), length) : length;
     stages.begin(t, y);
     ++counts.evaluations;
-    if (!all_finite(stages.k[0])) refuse_rate(shown(t));
+    if (!all_finite(stages.k[0])) refuse_rate(number_text(t));
     recorded_attempt<number_of<S>> attempt;
     attempt.begin();
     T h = most;
@@ -184,11 +184,11 @@ statistics advance(const dormand_prince& method, const F& f, S& y, time_of<S> t,
     for (;;) {
         if (counts.steps + counts.rejected >= method.max_steps)
             throw numeric_error("ode::dormand_prince: " + std::to_string(method.max_steps) +
-                                " steps have led to t = " + shown(t) + ", and not to t = " + shown(end));
+                                " steps have led to t = " + number_text(t) + ", and not to t = " + number_text(end));
         if (h < 10 * std::numeric_limits<T>::epsilon() * std::abs(t) || h < std::numeric_limits<T>::min()) {
-            if (!finite) refuse_rate(shown(t + direction * h));
-            throw numeric_error("ode::dormand_prince: the step size has become " + shown(h) + " at t = " + shown(t) +
-                                ": the solution may be singular there, or the tolerance too small");
+            if (!finite) refuse_rate(number_text(t + direction * h));
+            throw numeric_error("ode::dormand_prince: the step size has become " + number_text(h) + " at t = " +
+                                number_text(t) + ": the solution may be singular there, or the tolerance too small");
         }
         // The last step ends at the end, also when it would end close before it.
         const T rest = std::abs(end - t);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/scalar/jet.hpp>
 #include <tapegraph/scalar/number.hpp>
 #include <tapegraph/scalar/structures.hpp>
@@ -10,7 +11,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -96,15 +96,6 @@ bool all_finite(const S& y) {
     return finite;
 }
 
-/// "1.5": a time in a message.
-template <class T>
-std::string shown(T number) {
-    std::ostringstream out;
-    out.precision(10);
-    out << number;
-    return out.str();
-}
-
 /// Forgets on the tape what a rejected step has recorded.
 template <class N>
 struct recorded_attempt {
@@ -135,7 +126,7 @@ struct statistics {
 template <class T>
 void require_times(T begin, T end) {
     if (!std::isfinite(begin) || !std::isfinite(end))
-        throw argument_error("ode: from t = " + shown(begin) + " to t = " + shown(end));
+        throw argument_error("ode: from t = " + number_text(begin) + " to t = " + number_text(end));
 }
 /// Throws numeric_error: the derivative is not finite at that time.
 [[noreturn]] inline void refuse_rate(const std::string& time) {

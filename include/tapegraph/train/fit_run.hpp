@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/data/class_weights.hpp>
 #include <tapegraph/data/loader.hpp>
 #include <tapegraph/train/interrupt.hpp>
@@ -274,7 +275,7 @@ TG_DEFINITION void weigh_by_class(fit_sets& sets, const fit_options& o, const mo
 TG_DEFINITION fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_calls& calls,
                                std::uint64_t seed, dtype weights) {
     const auto refuse = [](const char* name, auto value, const char* why) {
-        throw argument_error(std::string("fit: ") + name + " is " + std::to_string(value) + why);
+        throw argument_error(std::string("fit: ") + name + " is " + number_text(value) + why);
     };
     if (o.epochs < 0) refuse("epochs", o.epochs, "");
     if (o.initial_epoch < 0) refuse("initial_epoch", o.initial_epoch, "");
@@ -296,7 +297,7 @@ TG_DEFINITION fit_sets sets_of(const data::dataset& all, const fit_options& o, c
         const auto kept =
             static_cast<std::int64_t>(std::floor(static_cast<double>(all.size()) * (1 - o.validation_split)));
         if (kept < 1 || kept >= all.size())
-            throw argument_error("fit: validation_split " + std::to_string(o.validation_split) + " of " +
+            throw argument_error("fit: validation_split " + number_text(o.validation_split) + " of " +
                                  std::to_string(all.size()) + " records leaves none to " +
                                  (kept < 1 ? "train" : "validate") + " on");
         std::vector<std::int64_t> records(static_cast<std::size_t>(all.size()));

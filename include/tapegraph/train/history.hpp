@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/core/shape.hpp>
 #include <tapegraph/train/log_list.hpp>
 
@@ -80,12 +81,6 @@ bool more_is_better(std::string_view name, better which);
 /// untouched.
 void write_text_file(const std::string& path, const std::string& text);
 
-/// 17 significant digits, from which the same double can be read.
-inline std::string exact_text(double value) {
-    char text[32];
-    return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.17g", value))};
-}
-
 #if TG_DEFINES_FOR_HOST(nn)
 
 TG_DEFINITION bool more_is_better(std::string_view name, better which) {
@@ -115,7 +110,7 @@ struct history {
     std::vector<std::string> names() const;
     /// A table with a line per epoch, counted from 1.
     std::string text() const;
-    /// A line of names, then one per epoch, with 17 digits; a value that an epoch lacks is empty.
+    /// A line of names, then one per epoch, with all digits (number_text); a value that an epoch lacks is empty.
     std::string csv() const;
     /// Writes csv() to a file, which appears whole or not at all. Throws data_error, with the
     /// reason, if that fails.
@@ -229,9 +224,9 @@ TG_DEFINITION std::string history::csv() const {
         result += std::to_string(e.epoch + 1);
         for (const std::string& name : columns) {
             result += ',';
-            if (const double* const value = e.logs.find(name)) result += detail::exact_text(*value);
+            if (const double* const value = e.logs.find(name)) result += number_text(*value);
         }
-        result.append(",").append(detail::exact_text(e.seconds)).append("\n");
+        result.append(",").append(number_text(e.seconds)).append("\n");
     }
     return result;
 }

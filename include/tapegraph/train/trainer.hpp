@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/data/loader.hpp>
 #include <tapegraph/model/metric_values.hpp>
 #include <tapegraph/train/fit_options.hpp>
@@ -261,7 +262,7 @@ TG_DEFINITION step_result trainer_base::step_with(const mode_calls& calls, batch
         throw;
     }
     if (options_.check_finite && !std::isfinite(result.loss))
-        throw numeric_error("step " + std::to_string(step_) + ": the loss is " + std::to_string(result.loss));
+        throw numeric_error("step " + std::to_string(step_) + ": the loss is " + number_text(result.loss));
     return result;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/model/state_archive.hpp>
 #include <tapegraph/train/history.hpp>
 #include <tapegraph/train/model_base.hpp>
@@ -77,7 +78,7 @@ public:
     void set_learning_rate(double rate) {
         need_rate();
         if (!std::isfinite(rate) || rate < 0)
-            throw argument_error("learning rate: " + std::to_string(rate) + " at epoch " + std::to_string(epoch));
+            throw argument_error("learning rate: " + number_text(rate) + " at epoch " + std::to_string(epoch));
         rate_.set(rate_.optimizer, rate);
     }
 

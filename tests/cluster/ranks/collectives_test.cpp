@@ -77,8 +77,7 @@ TEST_CASE("a silent peer is an error that names rank, peer, step and what is wai
     CHECK(what.starts_with(
         "exchange: rank 0 waited 0.0 s for rank 1 in step 12, bucket 2 (conv2/kernel), reduce-scatter round 1 of 1 "
         "(1952 bytes to send, 2048 to receive)"));
-    CHECK_THROWS_WITH_AS(mine.set_deadline(0), "exchange: a deadline of 0.000000 s; expected more than 0",
-                         tg::argument_error);
+    CHECK_THROWS_WITH_AS(mine.set_deadline(0), "exchange: a deadline of 0 s; expected more than 0", tg::argument_error);
 }
 
 TEST_CASE("a rank that ends by an exception ends the others, and its own is what is reported") {

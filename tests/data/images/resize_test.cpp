@@ -183,7 +183,7 @@ TEST_CASE("errors of resizing and normalising give the reason") {
           }) == "normalize: 2 means and 2 deviations for 3 channels");
     CHECK(message_of<tapegraph::argument_error>([&] {
               static_cast<void>(images::normalize(grey, {{1}, {0}}));
-          }) == "normalize: the deviation of channel 0 must be positive, got 0.000000");
+          }) == "normalize: the deviation of channel 0 must be positive, got 0");
     std::vector<float> slot(5);
     CHECK(message_of<tapegraph::shape_error>([&] { images::model_input_into(x, std::span<float>(slot), 2, 2); }) ==
           "model_input_into: room for 5 values, an image [2,2,3] has 12");

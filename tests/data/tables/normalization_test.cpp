@@ -127,7 +127,7 @@ TEST_CASE("discretization with given boundaries") {
     CHECK(data::discretization(doubles{}).index_of(5.0) == 0);
     CHECK(support::message_of<argument_error>([] {
               data::discretization({2, 1});
-          }) == "discretization: boundary 1 is 1.000000, the one before it 2.000000");
+          }) == "discretization: boundary 1 is 1, the one before it 2");
     CHECK_THROWS_AS(data::discretization(doubles{1}, mode::tf_idf), argument_error);
     CHECK_THROWS_AS(data::discretization::from_json(R"({"tapegraph": "discretization", "mode": "x"})"), data_error);
 }

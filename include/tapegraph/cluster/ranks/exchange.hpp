@@ -5,6 +5,7 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/environment.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 
 #include <charconv>
 #include <cmath>
@@ -137,7 +138,7 @@ public:
     /// Seconds after which a wait fails. Throws argument_error unless they are positive.
     void set_deadline(double seconds) {
         if (!(seconds > 0))
-            throw argument_error("exchange: a deadline of " + std::to_string(seconds) + " s; expected more than 0");
+            throw argument_error("exchange: a deadline of " + number_text(seconds) + " s; expected more than 0");
         deadline_ = seconds;
     }
     /// The step named in errors.
@@ -174,7 +175,7 @@ protected:
     /// Called between two polls while waiting until `last`: yields the processor, soon for longer.
     virtual void idle(int looks, double last) {
         static_cast<void>(last);
-        const std::timespec pause{0, looks < 4096 ? 20'000 : 500'000};
+        const ::timespec pause{0, looks < 4096 ? 20'000 : 500'000};
         looks < 256 ? static_cast<void>(::sched_yield()) : static_cast<void>(::nanosleep(&pause, nullptr));
     }
     int peer_of(int slot) const { return slots_[static_cast<std::size_t>(slot)].peer; }
@@ -245,7 +246,7 @@ TG_DEFINITION double deadline_of_environment() {
     if (text == nullptr) return 600;
     const std::string_view whole = text;
     double seconds = 0;
-    const auto end = std::from_chars(whole.data(), whole.data() + whole.size(), seconds);
+    const auto end = tapegraph::detail::read_number(whole, seconds);
     if (end.ec != std::errc{} || end.ptr != whole.data() + whole.size() || !(seconds > 0) || !std::isfinite(seconds))
         tapegraph::detail::refuse_environment("TAPEGRAPH_EXCHANGE_SECONDS", text, "seconds above 0");
     return seconds;

@@ -2,6 +2,7 @@
 
 #include <tapegraph/cluster/ranks/collectives.hpp>
 #include <tapegraph/cluster/ranks/nccl_library.hpp>
+#include <tapegraph/core/number_text.hpp>
 
 #include <exception>
 #include <functional>
@@ -78,7 +79,7 @@ public:
             if (now() - first >= deadline()) {
                 give_up();
                 throw exchange_error("NCCL: rank " + std::to_string(rank()) + " waited " +
-                                     std::to_string(now() - first).substr(0, 5) + " s for its stream in step " +
+                                     rounded_text(now() - first, 4) + " s for its stream in step " +
                                      std::to_string(step()) + ", last given to it: " + last_);
             }
             idle(looks, first + deadline());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/data/counter_random.hpp>
 #include <tapegraph/data/images/image.hpp>
 
@@ -79,7 +80,7 @@ inline void check_factor(const char* operation, double low, double high) {
         throw argument_error(std::string(operation) +
                              ": a factor must be finite and not negative, the lower end not above the "
                              "upper one, got " +
-                             std::to_string(low) + " and " + std::to_string(high));
+                             number_text(low) + " and " + number_text(high));
 }
 
 } // namespace detail
@@ -138,7 +139,7 @@ image<T> adjust_hue(image<T> x, double delta) {
 /// full * (x / full)^gamma * gain: tf.image.adjust_gamma.
 template <pixel T>
 image<T> adjust_gamma(image<T> x, double gamma, double gain = 1) {
-    if (!(gamma >= 0)) throw argument_error("adjust_gamma: gamma must not be negative, got " + std::to_string(gamma));
+    if (!(gamma >= 0)) throw argument_error("adjust_gamma: gamma must not be negative, got " + number_text(gamma));
     detail::each_value(
         x, [&](float v) { return static_cast<float>(gain * std::pow(static_cast<double>(v < 0 ? 0 : v), gamma)); });
     return x;
@@ -198,7 +199,7 @@ image<T> random_colour_jitter(image<T> x, const colour_jitter_options& o, counte
     detail::check_factor("random_colour_jitter", o.least_contrast, o.greatest_contrast);
     detail::check_factor("random_colour_jitter", o.least_saturation, o.greatest_saturation);
     if (!(o.hue >= 0 && o.hue <= 0.5))
-        throw argument_error("random_colour_jitter: hue must lie in [0, 0.5], got " + std::to_string(o.hue));
+        throw argument_error("random_colour_jitter: hue must lie in [0, 0.5], got " + number_text(o.hue));
     const double brightness = random.uniform(-o.brightness, o.brightness);
     const double contrast = random.uniform(o.least_contrast, o.greatest_contrast);
     const double saturation = random.uniform(o.least_saturation, o.greatest_saturation);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/data/counter_random.hpp>
 #include <tapegraph/data/images/image.hpp>
 
@@ -45,8 +46,7 @@ inline double beta_draw(double alpha, counter_random& random) {
 inline void check_mixing(const char* operation, std::size_t values, std::size_t labels, std::int64_t count,
                          double alpha) {
     if (!(alpha > 0 && alpha < 1e6))
-        throw argument_error(std::string(operation) + ": alpha must be positive and finite, got " +
-                             std::to_string(alpha));
+        throw argument_error(std::string(operation) + ": alpha must be positive and finite, got " + number_text(alpha));
     const auto records = static_cast<std::size_t>(count);
     if (count < 0 || (count == 0 ? values + labels != 0 : values % records != 0 || labels % records != 0))
         throw shape_error(std::string(operation) + ": " + std::to_string(values) + " values and " +

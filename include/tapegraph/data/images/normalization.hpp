@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/images/crop.hpp>
 
@@ -40,7 +41,7 @@ void normalization_of(const channel_statistics& statistics, std::int64_t channel
     for (std::size_t c = 0; c < statistics.mean.size(); ++c) {
         if (!(statistics.deviation[c] > 0))
             throw argument_error("normalize: the deviation of channel " + std::to_string(c) +
-                                 " must be positive, got " + std::to_string(statistics.deviation[c]));
+                                 " must be positive, got " + number_text(statistics.deviation[c]));
         factor[c] = 1 / (full<From> * statistics.deviation[c]);
         offset[c] = -statistics.mean[c] / statistics.deviation[c];
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/element_types.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/data/dataset.hpp>
 #include <tapegraph/data/readers/example.hpp>
 
@@ -115,7 +116,7 @@ private:
             if (count < wanted && !put_as(column.type, to, count, one))
                 fail(i, std::is_same_v<decltype(one), float>
                             ? "floats"
-                            : "value " + std::to_string(one) + " at " + std::to_string(count));
+                            : "value " + number_text(one) + " at " + std::to_string(count));
             ++count;
         };
         const auto kind = detail::each_value(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/data/dataset.hpp>
 #include <tapegraph/formats/csv_reader.hpp>
 #include <tapegraph/formats/path.hpp>
@@ -127,7 +128,7 @@ struct csv_column {
     static std::from_chars_result parsed(std::string_view text, V& value) {
         if (text.size() > 1 && text[0] == '+' && text[1] != '-')
             text.remove_prefix(1); // a plus sign, which from_chars does not accept
-        std::from_chars_result result = std::from_chars(text.data(), text.data() + text.size(), value);
+        std::from_chars_result result = tapegraph::detail::read_number(text, value);
         if (result.ec == std::errc() && result.ptr != text.data() + text.size())
             result.ec = std::errc::invalid_argument;
         return result;
@@ -160,7 +161,7 @@ struct csv_column {
             numbers[row] = static_cast<T>(number);
             if (kind != csv_kind::index) continue;
             if (!(std::abs(number) <= 1 << 30) || std::floor(number) != number)
-                throw argument_error("read_csv: " + std::to_string(number) + " cannot fill in column " +
+                throw argument_error("read_csv: " + number_text(number) + " cannot fill in column " +
                                      io::quoted_text(name) + " of indices");
             indices[row] = static_cast<std::int32_t>(number);
         }

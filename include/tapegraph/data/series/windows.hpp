@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/dataset.hpp>
 
@@ -139,7 +140,7 @@ TG_DEFINITION std::int64_t steps_of(std::size_t values, std::int64_t features, c
 
 TG_DEFINITION split_datasets split_in_time(const dataset& all, double fraction, std::int64_t gap) {
     if (!(fraction > 0 && fraction < 1) || gap < 0)
-        throw argument_error("split_in_time: fraction " + std::to_string(fraction) + ", gap " + std::to_string(gap));
+        throw argument_error("split_in_time: fraction " + number_text(fraction) + ", gap " + std::to_string(gap));
     auto held = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(all.size())));
     held = std::max<std::int64_t>(1, std::min(held, all.size() - 1));
     const std::int64_t kept = all.size() - held - gap;

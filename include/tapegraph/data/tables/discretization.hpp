@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/data/tables/encoding.hpp>
 #include <tapegraph/data/tables/state.hpp>
 
@@ -26,7 +27,7 @@ public:
     /// Throws argument_error for an epsilon outside (0, 1).
     explicit quantile_summary(double epsilon = 0.01) : epsilon_(epsilon) {
         if (!(epsilon > 0 && epsilon < 1))
-            throw argument_error("quantile_summary: epsilon is " + std::to_string(epsilon) + ", outside (0, 1)");
+            throw argument_error("quantile_summary: epsilon is " + number_text(epsilon) + ", outside (0, 1)");
     }
 
     /// Adds one part of the values. Throws numeric_error for a value that is not finite.
@@ -181,8 +182,8 @@ TG_DEFINITION discretization::discretization(std::vector<double> boundaries, out
     for (std::size_t i = 0; i < boundaries_.size(); ++i)
         if (!std::isfinite(boundaries_[i]) || (i > 0 && boundaries_[i] < boundaries_[i - 1]))
             throw argument_error("discretization: boundary " + std::to_string(i) + " is " +
-                                 std::to_string(boundaries_[i]) +
-                                 (i > 0 ? ", the one before it " + std::to_string(boundaries_[i - 1]) : ""));
+                                 number_text(boundaries_[i]) +
+                                 (i > 0 ? ", the one before it " + number_text(boundaries_[i - 1]) : ""));
 }
 
 TG_DEFINITION discretization discretization::from_json(std::string_view text, const std::string& origin) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/data/tables/state.hpp>
 
 #include <algorithm>
@@ -248,8 +249,8 @@ TG_DEFINITION std::vector<double> normalization::factors(const std::vector<doubl
     std::vector<double> result;
     for (std::size_t c = 0; c < mean.size(); ++c) {
         if (!std::isfinite(mean[c]) || !std::isfinite(variance[c]) || variance[c] < 0)
-            throw argument_error("normalization: column " + std::to_string(c) + ": mean " + std::to_string(mean[c]) +
-                                 ", variance " + std::to_string(variance[c]));
+            throw argument_error("normalization: column " + std::to_string(c) + ": mean " + number_text(mean[c]) +
+                                 ", variance " + number_text(variance[c]));
         result.push_back(1 / std::max(std::sqrt(variance[c]), 1e-7));
     }
     return result;
@@ -274,14 +275,14 @@ TG_DEFINITION std::vector<double> min_max_scaling::factors(const std::vector<dou
                                                            double high) {
     if (minimum.empty() || minimum.size() != maximum.size() || !(low < high) || !std::isfinite(high - low))
         throw argument_error("min_max_scaling: " + std::to_string(minimum.size()) + " minima, " +
-                             std::to_string(maximum.size()) + " maxima, to [" + std::to_string(low) + ", " +
-                             std::to_string(high) + "]");
+                             std::to_string(maximum.size()) + " maxima, to [" + number_text(low) + ", " +
+                             number_text(high) + "]");
     std::vector<double> result;
     for (std::size_t c = 0; c < minimum.size(); ++c) {
         const double range = maximum[c] - minimum[c];
         if (!std::isfinite(range) || range < 0)
-            throw argument_error("min_max_scaling: column " + std::to_string(c) + ": from " +
-                                 std::to_string(minimum[c]) + " to " + std::to_string(maximum[c]));
+            throw argument_error("min_max_scaling: column " + std::to_string(c) + ": from " + number_text(minimum[c]) +
+                                 " to " + number_text(maximum[c]));
         const double factor = (high - low) / range;
         result.push_back(std::isfinite(factor) ? factor : high - low);
     }

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/data/counter_random.hpp>
 
 #include <algorithm>
@@ -51,7 +52,7 @@ std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, std::int
 TG_DEFINITION std::vector<double> make_sampling_table(std::int64_t size, double sampling_factor) {
     if (size < 0 || !(sampling_factor > 0))
         throw argument_error("make_sampling_table: size " + std::to_string(size) + ", sampling_factor " +
-                             std::to_string(sampling_factor));
+                             number_text(sampling_factor));
     std::vector<double> table(static_cast<std::size_t>(size));
     for (std::size_t i = 0; i < table.size(); ++i) {
         const double rank = i == 0 ? 1 : static_cast<double>(i);
@@ -67,7 +68,7 @@ TG_DEFINITION std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequ
     if (vocabulary_size < 2 || options.window_size < 0 || !(options.negative_samples >= 0))
         throw argument_error("skipgrams: vocabulary_size " + std::to_string(vocabulary_size) + ", window_size " +
                              std::to_string(options.window_size) + ", negative_samples " +
-                             std::to_string(options.negative_samples));
+                             number_text(options.negative_samples));
     const auto& table = options.sampling_table;
     const auto limit =
         table.empty() ? vocabulary_size : std::min(vocabulary_size, static_cast<std::int64_t>(table.size()));

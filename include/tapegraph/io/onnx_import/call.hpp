@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/io/onnx_import/importer.hpp>
 
 /// A node as its rule sees it: operands, attributes and results.
@@ -161,7 +162,7 @@ private:
     }
     static std::string value_text(const attribute& a) {
         switch (a.type) {
-        case attribute::number: return std::to_string(a.f);
+        case attribute::number: return number_text(a.f);
         case attribute::integer: return std::to_string(a.i);
         case attribute::text: return "'" + a.s + "'";
         case attribute::integers: {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/nn/losses/basic.hpp>
 
 #include <array>
@@ -18,19 +19,10 @@
 namespace tapegraph::detail {
 
 [[noreturn]] inline void refuse_number(const char* who, const char* what, double value, double low, double high) {
-    const auto text = [](double v) {
-        std::string s = std::to_string(v);
-        while (s.find('.') != s.npos && (s.back() == '0' || s.back() == '.')) {
-            const bool point = s.back() == '.';
-            s.pop_back();
-            if (point) break;
-        }
-        return s;
-    };
     const std::string range = high == std::numeric_limits<double>::infinity()
-                                  ? "must be finite and at least " + text(low)
-                                  : "is outside [" + text(low) + ", " + text(high) + "]";
-    throw argument_error(std::string(who) + ": " + what + " " + text(value) + " " + range);
+                                  ? "must be finite and at least " + number_text(low)
+                                  : "is outside [" + number_text(low) + ", " + number_text(high) + "]";
+    throw argument_error(std::string(who) + ": " + what + " " + number_text(value) + " " + range);
 }
 
 /// Returns the number if it is finite and in [low, high]; throws argument_error otherwise.

@@ -2,13 +2,13 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 
 #include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -126,11 +126,9 @@ TG_DEFINITION double hyperparameter::used_positive(std::int64_t step, const char
 
 TG_DEFINITION void hyperparameter::refuse(double value, std::int64_t step, const char* optimizer, const char* member,
                                           const char* rule) {
-    char digits[32];
-    std::snprintf(digits, sizeof digits, "%g", value);
     throw argument_error(std::string(optimizer) + ": " + member + ' ' +
                          (std::isfinite(value) ? rule : "must be finite") + ", step " + std::to_string(step) + " has " +
-                         digits);
+                         number_text(value));
 }
 #endif
 

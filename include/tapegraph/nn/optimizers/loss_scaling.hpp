@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/nn/optimizers/chain.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
@@ -35,7 +36,7 @@ struct loss_scaling {
     std::array<double, count> numbers(std::int64_t) const {
         if (!(initial_scale >= 1 && initial_scale <= most))
             throw argument_error("loss_scaling: initial_scale must lie in [1, 2^64], given " +
-                                 std::to_string(initial_scale));
+                                 number_text(initial_scale));
         if (growth_steps < 1)
             throw argument_error("loss_scaling: growth_steps must be positive, given " + std::to_string(growth_steps));
         return {static_cast<double>(growth_steps)};

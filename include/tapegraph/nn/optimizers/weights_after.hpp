@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/nn/optimizers/chain.hpp>
 #include <tapegraph/nn/optimizers/masks.hpp>
 #include <tapegraph/nn/optimizers/sparse.hpp>
@@ -36,8 +37,8 @@ struct basic_keep_within {
     static constexpr int count = 2;
     std::array<double, count> numbers(std::int64_t) const {
         if (!(low <= high))
-            throw argument_error("keep_within: low must not be above high, given " + std::to_string(low) + " and " +
-                                 std::to_string(high));
+            throw argument_error("keep_within: low must not be above high, given " + number_text(low) + " and " +
+                                 number_text(high));
         return {low, high};
     }
     static constexpr auto after(const auto& slots, const auto&, const auto& next, const auto& n) {

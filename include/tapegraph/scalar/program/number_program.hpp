@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/scalar/program/differentiation.hpp>
 #include <tapegraph/scalar/program/interpreter.hpp>
 #include <tapegraph/scalar/program/program_code.hpp>
@@ -184,11 +185,6 @@ inline std::string comparison_text(std::string_view name, const std::string& lef
         if (word == name) return left + " " + sign + " " + right;
     return std::string(name) + "(" + left + ")";
 }
-inline std::string exact_text(double x) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.17g", x);
-    return text;
-}
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_results(const char* what, std::size_t results) {
     throw argument_error(std::string("number_program::") + what + ": the program has " + std::to_string(results) +
                          " results, where one is expected; take jacobian() or vjp()");
@@ -219,8 +215,8 @@ changed_branch number_program<T>::branch_of(const scalars::broken_guard<T>& brok
     const double left = static_cast<double>(broken.left), right = static_cast<double>(broken.right);
     return {broken.guard,
             guard.statement,
-            scalars::comparison_text((*graph_)[guard.condition].operation->name, scalars::exact_text(left),
-                                     scalars::exact_text(right)),
+            scalars::comparison_text((*graph_)[guard.condition].operation->name, number_text(broken.left),
+                                     number_text(broken.right)),
             left,
             right,
             guard.expected,

@@ -2,12 +2,12 @@
 
 #include <tapegraph/core/clock.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/folder.hpp>
 #include <tapegraph/formats/unfinished.hpp>
 #include <tapegraph/io/checkpoint_rules.hpp>
 
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -102,7 +102,7 @@ inline checkpoint_folder::checkpoint_folder(files::path folder, checkpoint_optio
     if (options_.every_steps < 0)
         throw argument_error("estimator: every_steps is " + std::to_string(options_.every_steps));
     if (!(options_.every_seconds >= 0))
-        throw argument_error("estimator: every_seconds is " + std::to_string(options_.every_seconds));
+        throw argument_error("estimator: every_seconds is " + number_text(options_.every_seconds));
     if (options_.keep < 0) throw argument_error("estimator: keep is " + std::to_string(options_.keep));
     io::detail::make_folder(folder_);
     io::remove_unfinished(folder_);
@@ -111,7 +111,7 @@ inline checkpoint_folder::checkpoint_folder(files::path folder, checkpoint_optio
     if (steps("best-").empty() || !files::exists(known, failure)) return;
     const auto bytes = io::read_file(known);
     const auto* const text = reinterpret_cast<const char*>(bytes.data());
-    const auto end = std::from_chars(text, text + bytes.size(), best_);
+    const auto end = tapegraph::detail::read_number(text, text + bytes.size(), best_);
     if (end.ec != std::errc{}) throw data_error(io::detail::quoted(known) + ": holds no number");
     has_best_ = true;
 }
@@ -127,11 +127,9 @@ inline files::path checkpoint_folder::best() const {
 }
 
 inline void checkpoint_folder::write_best(double value) {
-    char text[64];
-    const auto end = std::to_chars(text, text + sizeof text, value);
+    const std::string text = number_text(value) + '\n';
     io::atomic_file file(folder_ / "best.txt");
-    file.write(text, static_cast<std::size_t>(end.ptr - text));
-    file.write("\n", 1);
+    file.write(text.data(), text.size());
     file.commit();
     best_ = value;
     has_best_ = true;

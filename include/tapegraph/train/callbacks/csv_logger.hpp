@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/train/training_state.hpp>
 
 #include <cerrno>
@@ -72,7 +73,7 @@ TG_DEFINITION void csv_logger::add_line(const training_state& s) {
         rest.remove_prefix(name.size() + 1);
         (head += separator) += name;
         text += separator;
-        if (const double* const value = s.logs.find(name)) text += detail::exact_text(*value);
+        if (const double* const value = s.logs.find(name)) text += number_text(*value);
     }
     if (names) text = head + "\n" + text;
     text += '\n';

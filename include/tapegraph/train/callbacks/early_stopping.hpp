@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/train/callbacks/monitor.hpp>
 
 #include <limits>
@@ -54,7 +55,7 @@ struct early_stopping {
             return;
         }
         if (wait >= patience && s.epoch > 0)
-            s.stop("early_stopping: " + monitor + " has not become better than " + std::to_string(best) + " for " +
+            s.stop("early_stopping: " + monitor + " has not become better than " + number_text(best) + " for " +
                    std::to_string(wait) + " epochs");
     }
     void on_train_end(training_state& s) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/clock.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/train/callbacks/monitor.hpp>
 
 #include <cmath>
@@ -13,8 +14,7 @@ namespace tapegraph {
 struct terminate_on_nan {
     void on_batch_end(training_state& s) {
         if (!std::isfinite(s.batch_loss))
-            s.stop("terminate_on_nan: the loss of step " + std::to_string(s.step) + " is " +
-                   std::to_string(s.batch_loss));
+            s.stop("terminate_on_nan: the loss of step " + std::to_string(s.step) + " is " + number_text(s.batch_loss));
     }
 };
 
@@ -35,7 +35,7 @@ struct time_limit {
     /// Interrupts training if the seconds have passed.
     void look(training_state& s) const {
         if (detail::steady_seconds() - started >= seconds && !s.ends())
-            s.interrupt("time_limit: " + std::to_string(seconds) + " s");
+            s.interrupt("time_limit: " + number_text(seconds) + " s");
     }
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/train/training_state.hpp>
 
 #include <cmath>
@@ -14,7 +15,7 @@ const double* monitored(const training_state& s, std::string_view who, const std
 
 inline void check_not_negative(const char* who, const char* name, double value) {
     if (!std::isfinite(value) || value < 0)
-        throw argument_error(std::string(who) + ": " + name + " is " + std::to_string(value));
+        throw argument_error(std::string(who) + ": " + name + " is " + number_text(value));
 }
 /// Throws argument_error for a number below `least`.
 inline void check_at_least(const char* who, const char* name, std::int64_t value, std::int64_t least) {

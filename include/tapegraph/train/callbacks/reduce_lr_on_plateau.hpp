@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/number_text.hpp>
 #include <tapegraph/train/callbacks/monitor.hpp>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ struct reduce_lr_on_plateau {
     void on_train_begin(training_state& s) {
         detail::check_not_negative("reduce_lr_on_plateau", "factor", factor);
         if (factor >= 1)
-            throw argument_error("reduce_lr_on_plateau: factor is " + std::to_string(factor) + ", not below 1");
+            throw argument_error("reduce_lr_on_plateau: factor is " + number_text(factor) + ", not below 1");
         detail::check_at_least("reduce_lr_on_plateau", "patience", patience, 0);
         detail::check_at_least("reduce_lr_on_plateau", "cooldown", cooldown, 0);
         detail::check_not_negative("reduce_lr_on_plateau", "min_delta", min_delta);
