@@ -1,5 +1,12 @@
 #pragma once
 
+#include <tapegraph/core/config.hpp>
+
+#if defined(_WIN32)
+#error "<tapegraph/io.hpp> needs locks and mapped files of POSIX: on Windows include <tapegraph/tapegraph.hpp>"
+#include <tapegraph/core/see_the_error_above>
+#endif
+
 /// All headers of files, and of what shows a run's progress and results. A header that needs a
 /// third-party library is included where that library's header is found; a program that uses it
 /// links the library (in CMake tapegraph::zlib, tapegraph::hdf5, tapegraph::images;

@@ -2,7 +2,7 @@
 
 #include <tapegraph/core/config.hpp>
 
-#include <ctime>
+#include <time.h> // of POSIX: MinGW has what follows in no namespace of its own
 
 namespace tapegraph::detail {
 
@@ -10,7 +10,7 @@ namespace tapegraph::detail {
 /// that includes streams and <format> from g++ 13 on; the umbrella header should not bring those
 /// into every program.
 inline double steady_seconds() {
-    std::timespec now{};
+    ::timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }

@@ -4,6 +4,10 @@
 /// other header includes this one first, so a wrong command gives one error: including a file that
 /// does not exist ends the compilation, where #error alone would let thousands of errors follow.
 
+#if defined(_MSC_VER) && !defined(__clang__)
+#error "TapeGraph needs g++ or clang, whose attributes it uses: on Windows MinGW's g++, not MSVC's own compiler"
+#include <tapegraph/core/see_the_error_above>
+#endif
 #if __cplusplus < 202002L
 #error "TapeGraph needs C++20: compile with -std=c++20"
 #include <tapegraph/core/see_the_error_above>
@@ -15,6 +19,10 @@
 #endif
 #ifdef TG_OLD_COMPILER
 #error "TapeGraph needs g++ 12 or clang 16 at least"
+#include <tapegraph/core/see_the_error_above>
+#endif
+#if !defined(__cpp_exceptions)
+#error "TapeGraph reports errors by exceptions: compile without -fno-exceptions"
 #include <tapegraph/core/see_the_error_above>
 #endif
 // The functions of core/math rely on roundings that -ffast-math simplifies away: exp would be off

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <tapegraph/core/config.hpp>
+#include <tapegraph/core/system.hpp>
 #include <tapegraph/cpu/processors.hpp>
 
 #include <algorithm>
 #include <atomic>
-
-#include <pthread.h>
 
 /// Counts the threads of the program that are running the library, and limits the threads that each
 /// may use for its regions. With more workers than processors, a thread would wait for a worker
@@ -43,10 +41,13 @@ private:
     [[gnu::noinline]] static void choose() {
         // A child of fork() inherits the counts of its parent's threads, but only one of the
         // threads.
-        [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] {
-            for (caller_counter& c : counters) c.callers.store(0, std::memory_order_relaxed);
-            if (counted_as_caller) own().store(1, std::memory_order_relaxed);
-        });
+        [[maybe_unused]] static const bool registered = [] {
+            tapegraph::detail::at_fork(nullptr, nullptr, [] {
+                for (caller_counter& c : counters) c.callers.store(0, std::memory_order_relaxed);
+                if (counted_as_caller) own().store(1, std::memory_order_relaxed);
+            });
+            return true;
+        }();
         counter_of_thread = &counters[next.fetch_add(1, std::memory_order_relaxed) % shares].callers;
     }
 

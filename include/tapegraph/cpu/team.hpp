@@ -200,11 +200,12 @@ public:
 
 private:
     team_pool() {
-        pthread_atfork([] { pthread_mutex_lock(&instance().lock_); }, [] { pthread_mutex_unlock(&instance().lock_); },
-                       [] {
-                           instance().spare_ = nullptr;
-                           pthread_mutex_unlock(&instance().lock_);
-                       });
+        tapegraph::detail::at_fork([] { pthread_mutex_lock(&instance().lock_); },
+                                   [] { pthread_mutex_unlock(&instance().lock_); },
+                                   [] {
+                                       instance().spare_ = nullptr;
+                                       pthread_mutex_unlock(&instance().lock_);
+                                   });
     }
 
     inline static std::atomic<bool> open_{true};

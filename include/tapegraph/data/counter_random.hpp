@@ -40,16 +40,12 @@ public:
 
     /// Uniform in [0, bound), without bias. Lemire, "Fast Random Integer Generation in an Interval", 2019.
     std::uint64_t below(std::uint64_t bound) {
-        auto product = wide(next()) * bound;
-        auto low = static_cast<std::uint64_t>(product);
-        if (low < bound) {
+        product_128 product = multiplied(next(), bound);
+        if (product.low < bound) {
             const std::uint64_t threshold = (0 - bound) % bound;
-            while (low < threshold) {
-                product = wide(next()) * bound;
-                low = static_cast<std::uint64_t>(product);
-            }
+            while (product.low < threshold) product = multiplied(next(), bound);
         }
-        return static_cast<std::uint64_t>(product >> 64);
+        return product.high;
     }
 
     /// Standard normal; the second of each pair is kept for the next call.
@@ -66,7 +62,16 @@ public:
     }
 
 private:
-    __extension__ typedef unsigned __int128 wide;
+    struct product_128 {
+        std::uint64_t high, low;
+    };
+    // By halves: 32-bit processors have no type of 128 bits.
+    static product_128 multiplied(std::uint64_t a, std::uint64_t b) {
+        constexpr std::uint64_t half = 0xFFFFFFFFu;
+        const std::uint64_t across = (a & half) * (b >> 32);
+        const std::uint64_t middle = (a >> 32) * (b & half) + ((a & half) * (b & half) >> 32) + (across & half);
+        return {(a >> 32) * (b >> 32) + (across >> 32) + (middle >> 32), a * b};
+    }
     // Random nodes of a model are numbered from zero, so data and model are independent for equal
     // seeds.
     static constexpr std::uint32_t data_ordinal = 0xFFFFFFFFu;

@@ -130,7 +130,7 @@ private:
     double wait_seconds_ = 0;
     read_records whole_, read_;
     bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
-    std::jthread thread_; // last, so that it is joined before the members it uses are destroyed
+    std::thread thread_; // the destructor joins it; std::jthread, which libc++ lacks before 18, would be no shorter
 };
 
 #if TG_DEFINES(data)
@@ -160,7 +160,7 @@ TG_DEFINITION loader::loader(dataset data) : data_(std::move(data)), batches_(da
             slot.data_.push_back(reinterpret_cast<const std::byte*>(slot.memory_.back().data()));
         }
     }
-    if (data_.prefetch_depth() > 0) thread_ = std::jthread([this] { work(); });
+    if (data_.prefetch_depth() > 0) thread_ = std::thread([this] { work(); });
 }
 
 TG_DEFINITION loader::~loader() {
@@ -171,6 +171,7 @@ TG_DEFINITION loader::~loader() {
         cancel_ = true;
     }
     work_.notify_one();
+    thread_.join();
 }
 
 TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) {

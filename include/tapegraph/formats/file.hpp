@@ -14,10 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 /// Whole files: reads them with errors that name them, and writes them so that a crash never leaves
 /// a partial file.
 
@@ -32,9 +28,9 @@ std::uint64_t file_size_of(const files::path& path);
 
 /// Flushes a folder's entries to disk, as far as the file system supports it.
 inline void flush_folder(const files::path& folder) {
-    const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int handle = posix::open_file(folder.empty() ? "." : folder.c_str(), O_RDONLY | posix::only_folders);
     if (handle < 0) return;
-    (void)::fsync(handle);
+    (void)posix::flush(handle);
     ::close(handle);
 }
 
@@ -47,7 +43,7 @@ public:
     /// Throws data_error naming the file if it is missing, is not a regular file or cannot be
     /// opened.
     explicit input_file(const files::path& path) : name_(path.string()), size_(detail::file_size_of(path)) {
-        descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        descriptor_ = posix::open_file(path.c_str(), O_RDONLY);
         if (descriptor_ < 0) throw data_error(detail::quoted(path) + ": cannot be opened: " + std::strerror(errno));
     }
     input_file(input_file&& other) noexcept
@@ -138,7 +134,7 @@ TG_DEFINITION std::uint64_t file_size_of(const files::path& path) {
 TG_DEFINITION void input_file::read(void* to, std::size_t bytes, std::uint64_t at) const {
     auto* place = static_cast<char*>(to);
     while (bytes > 0) {
-        const auto done = ::pread(descriptor_, place, bytes, static_cast<off_t>(at));
+        const auto done = posix::read_at(descriptor_, place, bytes, at);
         if (done < 0 && errno == EINTR) continue;
         if (done <= 0)
             throw data_error("'" + name_ + "': cannot be read at byte " + std::to_string(at) + ": " +
@@ -154,7 +150,7 @@ TG_DEFINITION atomic_file::atomic_file(files::path path) : path_(std::move(path)
     detail::remove_unfinished_once(folder);
     for (;;) {
         temporary_ = detail::unfinished_name(folder);
-        descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        descriptor_ = posix::open_file(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL);
         if (descriptor_ < 0 && errno != EEXIST) fail("cannot be written");
         if (descriptor_ < 0) continue;
         if (detail::hold_unfinished(descriptor_, temporary_)) return;
@@ -174,13 +170,13 @@ TG_DEFINITION void atomic_file::write(const void* data, std::size_t bytes) {
 }
 
 TG_DEFINITION void atomic_file::commit() {
-    if (::fsync(descriptor_) != 0) fail("writing failed");
+    if (posix::flush(descriptor_) != 0) fail("writing failed");
     // Closing may report that writing failed, and only a closed file gets its name; until then
     // another descriptor keeps the lock.
-    const int lock = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
+    const int lock = posix::second_handle(descriptor_);
     const int closed = ::close(std::exchange(descriptor_, lock));
     if (closed != 0) fail("writing failed");
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
+    if (posix::replace(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
     temporary_.clear();
     discard();
     // The rename itself survives a power failure only once the folder is on disk, too; some

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/formats/path.hpp>
+#include <tapegraph/formats/posix.hpp>
 
 #include <cstddef>
 #include <cstdio>
@@ -12,7 +13,6 @@
 #include <vector>
 
 #include <dirent.h>
-#include <unistd.h>
 
 /// Folder operations like those of <filesystem>, for paths of formats/path.hpp.
 
@@ -102,7 +102,7 @@ TG_DEFINITION directory_iterator::directory_iterator(const path& folder, std::er
 TG_DEFINITION void remove_all(const path& p, std::error_code& failure) {
     struct stat found {};
     failure.clear();
-    if (::lstat(p.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
+    if (posix::link_status(p.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
         for (const directory_entry& entry : directory_iterator(p, failure)) {
             remove_all(entry.path(), failure);
             if (failure) return;
@@ -117,7 +117,7 @@ TG_DEFINITION bool create_directories(const path& folder, std::error_code& failu
     for (std::size_t end = 1; end <= folder.string().size(); ++end) {
         if (end < folder.string().size() && folder.string()[end] != '/') continue;
         const path part = folder.string().substr(0, end);
-        if (::mkdir(part.c_str(), 0777) != 0 && (errno != EEXIST || !is_directory(part, failure))) {
+        if (posix::make_folder(part.c_str()) != 0 && (errno != EEXIST || !is_directory(part, failure))) {
             if (!failure) failure.assign(errno == EEXIST ? ENOTDIR : errno, std::generic_category());
             return false;
         }

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,11 +14,7 @@
 #include <vector>
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #if defined(__linux__)
 #include <sys/vfs.h>
@@ -50,7 +45,7 @@ struct process_mark {
 /// The start of a file of /proc, which has no size; empty if it cannot be read.
 inline std::string text_of_proc(const char* path) {
     std::string text(1024, '\0');
-    const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+    const int file = posix::open_file(path, O_RDONLY);
     const auto read = file < 0 ? 0 : ::read(file, text.data(), text.size());
     if (file >= 0) ::close(file);
     text.resize(read > 0 ? static_cast<std::size_t>(read) : 0);
@@ -70,7 +65,7 @@ process_mark own_mark();
 /// Whether a process of this place is alive: exactly this one, not a later one with its id.
 inline bool lives(const process_mark& mark) {
     const process_status now = status_of(mark.process);
-    if (now.state == 0) return ::kill(static_cast<::pid_t>(mark.process), 0) == 0 || errno != ESRCH;
+    if (now.state == 0) return posix::is_process(mark.process);
     return now.state != 'Z' && now.state != 'X' && (mark.start == 0 || now.start == 0 || mark.start == now.start);
 }
 
@@ -83,7 +78,7 @@ bool read_unfinished_name(std::string_view name, process_mark& mark);
 /// another process took it for abandoned, and is removing it: create another one. If a file system
 /// has no locks, names alone must suffice.
 inline bool hold_unfinished(int file, const files::path& name) {
-    if (::flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+    if (posix::lock(file) != 0) return errno != EWOULDBLOCK;
     struct stat opened {
     }, named{};
     return ::fstat(file, &opened) != 0 ||
@@ -205,11 +200,11 @@ TG_DEFINITION void remove_if_left(const files::path& entry, std::string_view nam
     const bool known = read_unfinished_name(name, mark);
     const bool here = known && mark.place == own.place && own.place != 0;
     if (here && lives(mark)) return;
-    const int file = ::open(entry.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    const int file = posix::open_file(entry.c_str(), O_RDONLY | posix::careful);
     if (file < 0) return;
     // Held until it is removed: a writer that has created it but not locked it yet then creates
     // another one.
-    const bool free = ::flock(file, LOCK_EX | LOCK_NB) == 0;
+    const bool free = posix::lock(file) == 0;
     const bool held = !free && errno == EWOULDBLOCK;
     // On a network file system that may not share locks, only its age can tell whether another
     // machine abandoned it.

@@ -48,7 +48,8 @@ any_tensor first_value(const View& view, int i, std::uint64_t seed, const first_
         return data;
     }
     if (how.kind == initializer_kind::stored) { // of any element type; the graph of a file keeps them
-        const void* const from = std::bit_cast<const void*>(view.words[static_cast<int>(v.a)]);
+        const void* const from =
+            reinterpret_cast<const void*>(static_cast<std::uintptr_t>(view.words[static_cast<int>(v.a)]));
         if (data.size() > 0) std::memcpy(data.write(), from, data.view().bytes());
         return data;
     }

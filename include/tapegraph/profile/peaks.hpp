@@ -68,7 +68,7 @@ inline int run_chains(float* result, std::int64_t rounds) {
 
 /// CPU time of the calling thread in seconds, which excludes time taken by other programs.
 inline double thread_seconds() {
-    std::timespec now{};
+    ::timespec now{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
+#include <new>
 #include <utility>
 
 #if defined(__linux__)
@@ -41,13 +41,12 @@ public:
     arena() = default;
     explicit arena(std::size_t bytes) : size_(bytes) {
         if (bytes == 0) return;
-        constexpr std::size_t huge = std::size_t{1} << 21;
-        const std::size_t boundary = bytes >= 2 * huge ? huge : alignment;
-        const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
+        const std::size_t boundary = boundary_of(bytes), whole = (bytes + boundary - 1) / boundary * boundary;
         arena_counters& all = arena_counters::instance();
         const std::size_t before = all.in_use.fetch_add(bytes, std::memory_order_relaxed);
         const std::size_t limit = all.limit.load(std::memory_order_relaxed);
-        if (before <= limit && bytes <= limit - before) data_ = std::aligned_alloc(boundary, whole);
+        if (before <= limit && bytes <= limit - before)
+            data_ = ::operator new (whole, std::align_val_t{boundary}, std::nothrow);
         if (data_ == nullptr) {
             all.in_use.fetch_sub(bytes, std::memory_order_relaxed);
             refuse_arena(bytes, before, limit);
@@ -65,13 +64,16 @@ public:
     ~arena() {
         if (data_ == nullptr) return;
         arena_counters::instance().in_use.fetch_sub(size_, std::memory_order_relaxed);
-        std::free(data_);
+        ::operator delete (data_, std::align_val_t{boundary_of(size_)});
     }
 
     std::byte* data() const { return static_cast<std::byte*>(data_); }
     std::size_t size() const { return size_; }
 
 private:
+    static constexpr std::size_t huge = std::size_t{1} << 21;
+    static constexpr std::size_t boundary_of(std::size_t bytes) { return bytes >= 2 * huge ? huge : alignment; }
+
     void* data_ = nullptr;
     std::size_t size_ = 0;
 };

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <tapegraph/core/error.hpp>
+#include <tapegraph/core/system.hpp>
 
 #include <atomic>
-#include <csignal>
 #include <mutex>
 
 namespace tapegraph::detail {
@@ -16,15 +15,11 @@ public:
         const std::lock_guard lock(mutex());
         if (count()++ > 0) return;
         pending_flag() = false;
-        struct sigaction action {};
-        action.sa_handler = [](int) { pending_flag().store(true, std::memory_order_relaxed); };
-        sigemptyset(&action.sa_mask);
-        action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-        ::sigaction(SIGINT, &action, &before());
+        before() = interrupt_action::once([](int) { pending_flag().store(true, std::memory_order_relaxed); });
     }
     ~interrupt_guard() {
         const std::lock_guard lock(mutex());
-        if (--count() == 0) ::sigaction(SIGINT, &before(), nullptr);
+        if (--count() == 0) before().restore();
     }
     interrupt_guard(const interrupt_guard&) = delete;
     interrupt_guard& operator=(const interrupt_guard&) = delete;
@@ -45,8 +40,8 @@ private:
         static int n = 0;
         return n;
     }
-    static struct sigaction& before() {
-        static struct sigaction action {};
+    static interrupt_action& before() {
+        static interrupt_action action;
         return action;
     }
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/clock.hpp>
+#include <tapegraph/core/system.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -12,9 +13,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 /// A progress line for training:
 ///
@@ -61,13 +59,13 @@ public:
                            clock_function now = tapegraph::detail::steady_seconds)
         : out_(out), style_(style), now_(now) {
         int descriptor = -1;
-        if (&out == &std::cout) descriptor = STDOUT_FILENO;
-        if (&out == &std::cerr || &out == &std::clog) descriptor = STDERR_FILENO;
-        const bool terminal = descriptor >= 0 && ::isatty(descriptor) == 1;
+        if (&out == &std::cout) descriptor = 1;
+        if (&out == &std::cerr || &out == &std::clog) descriptor = 2;
+        const bool terminal = descriptor >= 0 && tapegraph::detail::is_terminal(descriptor);
         if (style_ == progress_style::automatic) style_ = terminal ? progress_style::in_place : progress_style::plain;
         // A line that wraps cannot be overwritten, so it is cut to the terminal's width.
-        winsize size{};
-        if (terminal && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) width_ = size.ws_col - 1u;
+        if (const unsigned columns = terminal ? tapegraph::detail::terminal_columns(descriptor) : 0; columns > 1)
+            width_ = columns - 1;
         text_.reserve(512);
         interval_ = style_ == progress_style::in_place ? 0.1 : 10.0;
     }

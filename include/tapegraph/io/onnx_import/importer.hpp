@@ -263,7 +263,7 @@ private:
         const int word = t_.words.push_back(t_.variables.size());
         const int node =
             t_.append(ir::descriptor_of<ir::variable_op>, type, dims.rank(), t_.store(dims), nullptr, 0, word);
-        const int at = t_.words.push_back(std::bit_cast<std::int64_t>(values));
+        const int at = t_.words.push_back(static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(values)));
         int& newest = t_.members[scope].last_variable;
         newest = t_.define({scope, kept_text(name), node, trainable},
                            {static_cast<int>(initializer_kind::stored), static_cast<double>(at), 0, newest}) +

@@ -41,7 +41,7 @@ namespace detail {
 
 /// Seconds since 1970.
 inline double wall_seconds() {
-    std::timespec now{};
+    ::timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
