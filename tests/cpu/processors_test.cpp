@@ -1,3 +1,4 @@
+#include <tapegraph/cpu/caches.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 
 #include <doctest/doctest.h>
@@ -23,6 +24,14 @@ TEST_CASE("a quota grants whole processors, at least one") {
     CHECK(cpu::processors_of_quota("9000000000000 1") == 1 << 15);
     for (const char* none : {"max 100000", "", "max", "-1 100000", "0 100000", "100000", "100000 0", "100000 x", " "})
         CHECK(cpu::processors_of_quota(none) == 0);
+}
+
+TEST_CASE("the size of a cache in the system's words") {
+    CHECK(cpu::bytes_of_cache("1024K") == 1 << 20);
+    CHECK(cpu::bytes_of_cache("2M") == 1 << 21);
+    CHECK(cpu::bytes_of_cache("65536") == 65536);
+    for (const char* none : {"", "K", "-1K", "1G", "1 M", "1.5M", "99999999999M", "99999999999999999999K"})
+        CHECK(cpu::bytes_of_cache(none) == 0);
 }
 
 TEST_CASE("the first number of a variable is the number of threads") {

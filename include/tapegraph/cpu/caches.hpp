@@ -1,9 +1,12 @@
 #pragma once
 
-#include <tapegraph/core/config.hpp>
+#include <tapegraph/core/component.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <cstdio>
+#include <string_view>
 
 #if __has_include(<unistd.h>)
 #include <unistd.h>
@@ -14,13 +17,47 @@
 
 namespace tapegraph::cpu {
 
+namespace detail {
+
+/// The bytes of "1024K" or "2M", as Linux writes sizes of caches; 0 for anything else.
+std::int64_t bytes_of_cache(std::string_view text);
+/// Bytes of the first core's L2; 0 where the system does not report it.
+std::int64_t system_l2_bytes();
+
+#if TG_DEFINES(runtime)
+
+TG_DEFINITION std::int64_t bytes_of_cache(std::string_view text) {
+    std::int64_t bytes = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+    const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+    if (error != std::errc() || bytes < 0 || bytes > (std::int64_t{1} << 32)) return 0;
+    return unit == "K" ? bytes << 10 : unit == "M" ? bytes << 20 : unit.empty() ? bytes : 0;
+}
+
+TG_DEFINITION std::int64_t system_l2_bytes() {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    if (const std::int64_t bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) return bytes;
+#endif
+#if defined(__linux__) // glibc asks x86's processors alone
+    if (std::FILE* const file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index2/size", "r")) {
+        char text[32]{};
+        const std::size_t size = std::fread(text, 1, sizeof text, file);
+        std::fclose(file);
+        const std::string_view all(text, size);
+        return bytes_of_cache(all.substr(0, all.find('\n')));
+    }
+#endif
+    return 0;
+}
+
+#endif
+
+} // namespace detail
+
 /// Bytes of a core's L2, at most 1 MiB; 1 MiB also where the system does not report it.
 inline std::int64_t l2_bytes() {
     static const std::int64_t bytes = [] {
-        std::int64_t cache_bytes = 0;
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-        cache_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
+        const std::int64_t cache_bytes = detail::system_l2_bytes();
         constexpr std::int64_t most = std::int64_t{1} << 20;
         return cache_bytes > 0 && cache_bytes < most ? cache_bytes : most;
     }();

@@ -44,15 +44,20 @@ TG_OBJECTS_AGREE(TG_INSTRUCTION_SETS, TG_INSTRUCTION_SETS)
 
 namespace tapegraph::cpu {
 
-/// `vector_bytes` is the width explicit vectors should have.
+/// `vector_bytes` is the width explicit vectors should have, `registers` the number of the processor's vector registers.
 struct baseline {
     static constexpr int vector_bytes = 16;
+#if defined(__aarch64__)
+    static constexpr int registers = 32;
+#else
+    static constexpr int registers = 16;
+#endif
 };
 struct avx2 {
-    static constexpr int vector_bytes = 32;
+    static constexpr int vector_bytes = 32, registers = 16;
 };
 struct avx512 {
-    static constexpr int vector_bytes = 64;
+    static constexpr int vector_bytes = 64, registers = 32;
 };
 
 enum class instruction_set { baseline, avx2, avx512 };
