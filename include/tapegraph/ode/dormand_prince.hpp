@@ -167,7 +167,7 @@ statistics advance(const dormand_prince& method, const F& f, S& y, time_of<S> t,
     const T most = method.max_step > 0 ? std::min(static_cast<T>(method.max_step), length) : length;
     stages.begin(t, y);
     ++counts.evaluations;
-    if (!all_finite(stages.k[0])) refuse_rate(number_text(t));
+    if (!all_finite(stages.k[0])) refuse_rate(time_text(t));
     recorded_attempt<number_of<S>> attempt;
     attempt.begin();
     T h = most;
@@ -184,11 +184,11 @@ statistics advance(const dormand_prince& method, const F& f, S& y, time_of<S> t,
     for (;;) {
         if (counts.steps + counts.rejected >= method.max_steps)
             throw numeric_error("ode::dormand_prince: " + std::to_string(method.max_steps) +
-                                " steps have led to t = " + number_text(t) + ", and not to t = " + number_text(end));
+                                " steps have led to t = " + time_text(t) + ", and not to t = " + time_text(end));
         if (h < 10 * std::numeric_limits<T>::epsilon() * std::abs(t) || h < std::numeric_limits<T>::min()) {
-            if (!finite) refuse_rate(number_text(t + direction * h));
+            if (!finite) refuse_rate(time_text(t + direction * h));
             throw numeric_error("ode::dormand_prince: the step size has become " + number_text(h) + " at t = " +
-                                number_text(t) + ": the solution may be singular there, or the tolerance too small");
+                                time_text(t) + ": the solution may be singular there, or the tolerance too small");
         }
         // The last step ends at the end, also when it would end close before it.
         const T rest = std::abs(end - t);

@@ -60,7 +60,7 @@ statistics advance(const runge_kutta4& method, const F& f, S& y, time_of<S> t, t
         const T h = (end - t) / static_cast<T>(method.steps);
         stages.begin(from, y);
         stages.run(from, h, y);
-        if (!all_finite(stages.next)) refuse_rate(number_text(from));
+        if (!all_finite(stages.next)) refuse_rate(time_text(from));
         observe(from, h, y, stages);
         std::swap(y, stages.next);
         ++counts.steps;

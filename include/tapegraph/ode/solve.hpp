@@ -41,9 +41,9 @@ public:
     S operator()(T t) const {
         const bool forward = times_.back() >= times_.front();
         if (!(forward ? times_.front() <= t && t <= times_.back() : times_.back() <= t && t <= times_.front()))
-            throw range_error("ode::solution: t = " + number_text(t) + " is outside of [" +
-                              number_text(std::min(times_.front(), times_.back())) + ", " +
-                              number_text(std::max(times_.front(), times_.back())) + "]");
+            throw range_error("ode::solution: t = " + time_text(t) + " is outside of [" +
+                              time_text(std::min(times_.front(), times_.back())) + ", " +
+                              time_text(std::max(times_.front(), times_.back())) + "]");
         const auto after =
             std::lower_bound(times_.begin(), times_.end(), t, [&](T a, T b) { return forward ? a < b : a > b; });
         const auto k = static_cast<std::size_t>(after - times_.begin());

@@ -96,6 +96,12 @@ bool all_finite(const S& y) {
     return finite;
 }
 
+/// A time in a message, without the rounding errors of the last digits.
+template <class T>
+std::string time_text(T time) {
+    return rounded_text(static_cast<double>(time), 10);
+}
+
 /// Forgets on the tape what a rejected step has recorded.
 template <class N>
 struct recorded_attempt {
@@ -126,7 +132,7 @@ struct statistics {
 template <class T>
 void require_times(T begin, T end) {
     if (!std::isfinite(begin) || !std::isfinite(end))
-        throw argument_error("ode: from t = " + number_text(begin) + " to t = " + number_text(end));
+        throw argument_error("ode: from t = " + time_text(begin) + " to t = " + time_text(end));
 }
 /// Throws numeric_error: the derivative is not finite at that time.
 [[noreturn]] inline void refuse_rate(const std::string& time) {
