@@ -24,6 +24,7 @@ if(Python3_Interpreter_FOUND)
     endif()
     add_subdirectory(compile_fail)
     add_subdirectory(compilers)
+    add_subdirectory(machines)
     add_test(NAME include_directions
         COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tools/check_includes.py")
     # Tests of all losses, say, that leave one out.

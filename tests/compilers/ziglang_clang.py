@@ -4,8 +4,8 @@
     pip install ziglang==0.17.1
     tests/compilers/front_ends.py tests/compilers/ziglang_clang.py           # clang 22.1.8
 
-The package holds a newer clang than most distributions' archives. It brings C++ headers of its own, which the library does not take yet,
-so this names g++'s instead. TAPEGRAPH_ZIGLANG names the package's folder where this Python does not find it. Exits 77 where the package
+The package holds a newer clang than most distributions' archives. It brings C++ headers of its own (libc++'s, tests/machines takes them);
+this names g++'s instead. TAPEGRAPH_ZIGLANG names the package's folder where this Python does not find it. Exits 77 where the package
 or g++ is missing.
 """
 
