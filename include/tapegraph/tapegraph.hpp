@@ -22,6 +22,7 @@
 
 #include <tapegraph/compile/compile.hpp>
 #include <tapegraph/compile/function.hpp>
+#include <tapegraph/compile/structured_function.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/derivatives.hpp>
 #include <tapegraph/graph/transforms.hpp>

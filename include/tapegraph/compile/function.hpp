@@ -371,8 +371,9 @@ struct checked_function {
 } // namespace detail
 
 /// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function
-/// object. `function<traced>`, of tapegraph/traced.hpp, makes the graph now; f is any callable, and is
-/// called once, with nodes. It throws shape_error if parts of f do not fit together.
+/// object. A structure of specs, `state<spec<double>>{}`, is for f of state<N>
+/// (compile/structured_function.hpp). `function<traced>`, of tapegraph/traced.hpp, makes the graph now; f
+/// is any callable, and is called once, with nodes. It throws shape_error if parts of f do not fit together.
 template <detail::any_mode Mode, class F, class... Specs>
 [[nodiscard]] auto function(const F& f, Specs...) ->
     typename detail::checked_function<decltype(detail::called_function<F, Specs...>::template call<F>(0)), Mode, F,
@@ -381,7 +382,7 @@ template <detail::any_mode Mode, class F, class... Specs>
                                                    Mode, F, Specs...>::type;
 #ifdef __CUDACC__
     using stage = ir::traced_stage<detail::function_trace<F, Specs...>>;
-    if constexpr (!std::is_same_v<Mode, traced>)
+    if constexpr (!std::is_same_v<Mode, traced> && !requires { typename made::leaf_function; })
         if constexpr (!ir::well_formed<stage>) ir::refuse<stage>();
 #endif
     if constexpr (std::is_reference_v<made>)

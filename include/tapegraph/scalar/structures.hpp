@@ -72,7 +72,7 @@ struct first_number<First, Rest...> : std::conditional_t<std::is_void_v<typename
 template <sequence X>
 struct number_type_of<X> : number_type_of<typename sequence_of<X>::element> {};
 template <template <class...> class S, class... A>
-    requires(!sequence<S<A...>> && !is_number<S<A...>>)
+    requires(!sequence<S<A...>> && !is_number<S<A...>> && !handle<S<A...>>)
 struct number_type_of<S<A...>> : first_number<A...> {};
 
 /// A type with its number type T exchanged for V.
