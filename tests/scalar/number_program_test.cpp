@@ -233,6 +233,50 @@ TEST_CASE("number_program: a branch that goes another way is told") {
     }
 }
 
+// Iterations end by such comparisons, which are one instruction where nothing else reads their sides.
+TEST_CASE("number_program: |a - b| < c d as a branch") {
+    const auto root = [](bool turned, bool kept) {
+        return [=](const auto& v) {
+            using std::fabs;
+            using number = std::remove_cvref_t<decltype(v[0])>;
+            number y = v[0], read = 0;
+            for (int i = 0; i < 50; ++i) {
+                const number next = 0.5 * (y + v[0] / y), distance = fabs(next - y);
+                const bool done = turned ? v[1] * next > distance : distance < v[1] * next;
+                y = next;
+                if (kept) read += distance;
+                if (done) break;
+            }
+            return kept ? number(y + 0 * read) : y;
+        };
+    };
+    const vector at{2, 1e-3}, near{2.125, 1e-3}, strict{2, 1e-9};
+    for (const bool turned : {false, true})
+        for (const bool kept : {false, true}) {
+            CAPTURE(turned);
+            CAPTURE(kept);
+            const auto f = root(turned, kept);
+            const program p = tg::record(f, at);
+            CHECK(p.value(at) == f(at));
+            CHECK(p.value(near) == f(near));
+            CHECK(p.comparisons() == 4);
+            const auto changed = p.check(strict);
+            REQUIRE(changed);
+            CHECK(changed->comparison == 3);
+            const double distance = f(vector{2, 1e-2}) - f(at); // three steps, four steps
+            CHECK((turned ? changed->right : changed->left) == distance);
+            CHECK((turned ? changed->left : changed->right) == 1e-9 * f(at));
+            std::vector<std::uint8_t> stands(3);
+            vector x{2, 1e-3, 2, 1e-9, 2.125, 1e-3}, results(3);
+            p.run_batch(3, x, results, stands);
+            CHECK(stands == std::vector<std::uint8_t>{1, 0, 1});
+            CHECK(results[2] == f(near));
+            CHECK(p.gradient()(at)[0] == doctest::Approx(0.5 / std::sqrt(2.0)).epsilon(1e-5));
+        }
+    const program fused = tg::record(root(false, false), at), apart = tg::record(root(false, true), at);
+    CHECK(fused.instructions() + 4 * 2 <= apart.instructions());
+}
+
 TEST_CASE("number_program: several arguments and results; products with derivatives") {
     const auto f = [](const auto& a, const auto& b, const auto& c) {
         using std::sin;

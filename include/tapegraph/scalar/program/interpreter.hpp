@@ -85,7 +85,7 @@ broken_guard<T> run_program(const compiled_program<T>& p, T* s) {
 #define TG_GUARD(word, condition, first, second)                                                                       \
     case program_entry(word, 0):                                                                                       \
         if ((condition) != ((i->extra & guard_expects) != 0) && i->out < broken.guard) {                               \
-            broken = {i->out, s[first], s[second]};                                                                    \
+            broken = {i->out, first, second};                                                                          \
             if ((i->extra & guard_exchanges) != 0) std::swap(broken.left, broken.right);                               \
         }                                                                                                              \
         ++i;                                                                                                           \
@@ -93,13 +93,17 @@ broken_guard<T> run_program(const compiled_program<T>& p, T* s) {
     T last = T(0);
     for (const program_instruction* i = p.instructions.data();;) {
         switch (i->entry) {
-        case program_entry(end, 0):
-            return broken;
-            TG_READS(call, 0, s[i->a], s[i->b], s[i->c], T(0), functions[i->extra]->value(a, b, c))
-            TG_GUARD(guard, s[i->a] != T(0), i->b, i->c)
-            TG_GUARD(guard_less, s[i->a] < s[i->b], i->a, i->b)
-            TG_GUARD(guard_less_equal, s[i->a] <= s[i->b], i->a, i->b)
-            TG_GUARD(guard_equal, s[i->a] == s[i->b], i->a, i->b)
+        case program_entry(end, 0): return broken;
+        case program_entry(call, 0):
+            i = functions[i->extra]->run(i, s);
+            last = s[i[-1].out];
+            break;
+            TG_GUARD(guard, s[i->a] != T(0), s[i->b], s[i->c])
+            TG_GUARD(guard_less, s[i->a] < s[i->b], s[i->a], s[i->b])
+            TG_GUARD(guard_less_equal, s[i->a] <= s[i->b], s[i->a], s[i->b])
+            TG_GUARD(guard_equal, s[i->a] == s[i->b], s[i->a], s[i->b])
+            TG_GUARD(guard_near, std::fabs(s[i->a] - s[i->b]) < product(s[i->c], s[i->d]), std::fabs(s[i->a] - s[i->b]),
+                     product(s[i->c], s[i->d]))
             TG_TWO(add, a + b)
             TG_TWO(subtract, a - b)
             TG_TWO(multiply, product(a, b))
@@ -210,6 +214,13 @@ struct program_block {
             case guard_less: check(i, broken, a, b, [=](int lane) { return a[lane] < b[lane]; }); break;
             case guard_less_equal: check(i, broken, a, b, [=](int lane) { return a[lane] <= b[lane]; }); break;
             case guard_equal: check(i, broken, a, b, [=](int lane) { return a[lane] == b[lane]; }); break;
+            case guard_near: {
+                T left[lanes], right[lanes];
+                for (int lane = 0; lane < lanes; ++lane)
+                    left[lane] = std::fabs(a[lane] - b[lane]), right[lane] = c[lane] * d[lane];
+                check(i, broken, left, right, [&](int lane) { return left[lane] < right[lane]; });
+                break;
+            }
             default: functions[i.extra]->lanes(y, a, b, c);
             }
         }

@@ -35,6 +35,7 @@ enum class program_code : std::uint8_t {
     guard_less,       ///< of a comparison, which is not kept
     guard_less_equal, ///< the same
     guard_equal,      ///< the same
+    guard_near,       ///< |a - b| < c d, which iterations end by
     add,
     subtract,
     multiply,
@@ -70,7 +71,14 @@ enum class program_code : std::uint8_t {
     sum_product,          ///< (a + b) (c d)
     difference_product    ///< (a - b) (c d)
 };
-constexpr bool is_guard(program_code code) { return code >= program_code::guard && code <= program_code::guard_equal; }
+struct program_instruction {
+    program_code code;
+    std::uint8_t entry;  ///< the code and which operand, counted from 1, is the last result: program_entry
+    std::uint16_t extra; ///< of guards, what is expected; of others, the function
+    std::uint32_t out;   ///< a slot; of guards, their number
+    std::uint32_t a, b, c, d;
+};
+constexpr bool is_guard(program_code code) { return code >= program_code::guard && code <= program_code::guard_near; }
 
 /// A block has as many inputs in the lanes of a program as fit into so many bytes.
 inline constexpr int program_block_bytes = 64;
@@ -90,6 +98,8 @@ struct operation_row {
     zero_seed zero;
     std::array<bool, 3> differentiable;
     T (*value)(T, T, T);
+    /// Runs calls of this operation from `i` on, and returns the first other instruction.
+    const program_instruction* (*run)(const program_instruction* i, T* slots);
     void (*lanes)(T* y, const T* a, const T* b, const T* c); ///< of program_lanes<T> inputs; y may be an operand
     symbol<T> (*slope)(int operand, const symbol<T>& seed, const symbol<T>* x, const symbol<T>& y);
 };
@@ -142,6 +152,19 @@ TG_INLINE T operation_value(std::index_sequence<I...>, const std::array<T, 3>& x
 template <class Op, class T>
 T operation_value_of(T a, T b, T c) {
     return operation_value<Op, T>(std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{}, {a, b, c});
+}
+
+// A run calls the function itself: through a pointer, each call would take a nanosecond or two more.
+template <class Op, class T>
+const program_instruction* run_operation(const program_instruction* i, T* slots) {
+    constexpr auto places = std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{};
+    const auto [entry, extra] = std::pair(i->entry, i->extra);
+    do {
+        slots[i->out] = operation_value<Op, T>(
+            places, {slots[i->a], Op::arity > 1 ? slots[i->b] : T(0), Op::arity > 2 ? slots[i->c] : T(0)});
+        ++i;
+    } while (i->entry == entry && i->extra == extra);
+    return i;
 }
 
 template <class Op, class T>
@@ -200,6 +223,7 @@ constexpr operation_row<T> row_for(std::index_sequence<I...>) {
           differentiable<Op, static_cast<int>(I), symbol<T>, symbolic_operand<Op, I, T>..., symbol<T>>),
      ...);
     row.value = &operation_value_of<Op, T>;
+    row.run = &run_operation<Op, T>;
     row.lanes = &operation_lanes<Op, T>::dispatched;
     row.slope = [](int operand, const symbol<T>& seed, const symbol<T>* x, const symbol<T>& y) {
         return symbolic_slope<Op, T>(operand, seed, x, y, std::index_sequence<I...>{});

@@ -14,13 +14,6 @@
 
 namespace tapegraph::scalars {
 
-struct program_instruction {
-    program_code code;
-    std::uint8_t entry;  ///< the code and which operand, counted from 1, is the last result: program_entry
-    std::uint16_t extra; ///< of guards, what is expected; of others, the function
-    std::uint32_t out;   ///< a slot; of guards, their number
-    std::uint32_t a, b, c, d;
-};
 constexpr std::uint8_t program_entry(program_code code, unsigned last) {
     return static_cast<std::uint8_t>(static_cast<unsigned>(code) * 5 + last);
 }
@@ -118,9 +111,26 @@ private:
             for (std::size_t i = 0; i < operands_of(n); ++i) ++uses_[n.operand[i]];
         }
     }
-    // Chooses which operations become the first of a pair.
+    // Whether a guard is |a - b| < c d, of values that nothing else reads: the compared values, the difference, or none.
+    std::array<std::uint32_t, 3> parts_of_near(const program_guard& guard) const {
+        const guard_kind kind = comparison_of(guard);
+        if (kind.code != program_code::guard_less) return {};
+        const node& n = graph_[guard.condition];
+        const std::uint32_t left = n.operand[kind.exchanged ? 1 : 0], right = n.operand[kind.exchanged ? 0 : 1];
+        const auto is = [&](std::uint32_t at, program_code code, std::uint32_t uses) {
+            return uses_[at] == uses && graph_[at].operation != nullptr && graph_[at].operation->code == code;
+        };
+        if (!is(left, program_code::magnitude, 2) || !is(right, program_code::multiply, 2)) return {};
+        const std::uint32_t difference = graph_[left].operand[0];
+        if (!is(difference, program_code::subtract, 1)) return {};
+        return {left, right, difference};
+    }
+    // Chooses which operations become a part of a guard, or the first of a pair.
     void join_pairs() {
         part_of_.assign(graph_.size(), 0);
+        for (const program_guard& guard : graph_.guards())
+            for (const std::uint32_t part : parts_of_near(guard))
+                if (part != 0) part_of_[part] = guard.condition;
         for (std::size_t i = graph_.size(); i-- > 1;) {
             const auto at = static_cast<std::uint32_t>(i);
             const node& n = graph_[at];
@@ -180,6 +190,16 @@ private:
                                                       (kind.exchanged ? guard_exchanges : 0u));
         if (kind.code == program_code::guard)
             return {kind.code, 0, extra, index, guard.condition, operand(0), operand(1), 0};
+        const auto [left, right, difference] = parts_of_near(guard);
+        if (left != 0)
+            return {program_code::guard_near,
+                    0,
+                    extra,
+                    index,
+                    graph_[difference].operand[0],
+                    graph_[difference].operand[1],
+                    graph_[right].operand[0],
+                    graph_[right].operand[1]};
         return {kind.code, 0, extra, index, operand(kind.exchanged ? 1 : 0), operand(kind.exchanged ? 0 : 1), 0, 0};
     }
 
