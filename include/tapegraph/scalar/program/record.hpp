@@ -53,8 +53,9 @@ std::vector<T> flat_numbers(const X&... x) {
 /// throws, and argument_error for symbols of other recordings.
 template <class F, class... X>
 auto record(const F& f, const X&... x) {
-    using T = typename scalars::recorded_number<X...>::type;
-    static_assert(std::is_floating_point_v<T>, "tg::record takes functions of double or float");
+    using given = typename scalars::recorded_number<X...>::type;
+    static_assert(std::is_floating_point_v<given>, "tg::record takes functions of double or float");
+    using T = std::conditional_t<std::is_floating_point_v<given>, given, double>; // one error is enough
     auto graph = std::make_shared<scalars::symbol_graph<T>>(true);
     std::vector<std::uint32_t> results;
     {

@@ -40,6 +40,9 @@ struct argument_number<X> : argument_number<typename sequence_of<X>::element> {}
 template <class X>
 using argument_number_t = typename argument_number<X>::type;
 
+template <class X>
+concept tensor_call_argument = tensor_argument<X> || !std::is_void_v<argument_number_t<X>>;
+
 /// The number type of a call: that of the first argument whose numbers carry derivatives, or else the first plain one.
 template <class Plain, class... N>
 struct call_number {
@@ -78,9 +81,9 @@ struct bound_function {
         const auto y = [&]<std::size_t... I>(std::index_sequence<I...>) { return f(argument<I>(all)...); }
         (std::index_sequence_for<X...>{});
         if constexpr (detail::is_tuple<std::remove_cvref_t<decltype(y)>>)
-            return std::apply([](const auto&... each) { return std::tuple{checked(each)...}; }, y);
+            return std::apply([](const auto&... each) { return std::tuple{tensor<T>(eval(each))...}; }, y);
         else
-            return std::tuple{checked(y)};
+            return std::tuple{tensor<T>(eval(y))};
     }
 
 private:
@@ -98,15 +101,25 @@ private:
         for (std::size_t k = 0; k < I; ++k) before += is_tensor[k] ? 0u : 1u;
         return before;
     }
-    template <class Y>
-    static tensor<T> checked(const Y& y) {
-        static_assert(tensor_argument<Y>, "with_tensors: the function returns a tensor, or a std::tuple of tensors");
-        if constexpr (tensor_argument<Y>) {
-            static_assert(std::is_same_v<typename decltype(eval(y))::element_type, T>,
-                          "with_tensors: results have the element type of the numbers; use cast");
-            return eval(y);
-        }
-    }
 };
+
+/// Whether f returns tensors of T, or tuples of these, of tensors of T in the place of numbers.
+template <class Y, class T>
+inline constexpr bool is_tensor_of = requires(const Y& y) {
+    requires tensor_argument<Y>;
+    requires std::is_same_v<typename decltype(eval(y))::element_type, T>;
+};
+template <class... Y, class T>
+inline constexpr bool is_tensor_of<std::tuple<Y...>, T> = (is_tensor_of<Y, T> && ...);
+template <class T, class X>
+auto tensor_in_call(const X& x) {
+    if constexpr (tensor_argument<X>)
+        return eval(x);
+    else
+        return tensor<T>{};
+}
+template <class F, class T, class... X>
+inline constexpr bool returns_tensors = is_tensor_of<
+    std::remove_cvref_t<decltype(std::declval<const F&>()(tensor_in_call<T>(std::declval<const X&>())...))>, T>;
 
 } // namespace tapegraph::scalars

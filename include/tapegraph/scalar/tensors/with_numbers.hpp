@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/eager/transforms.hpp>
 #include <tapegraph/expr/transforms.hpp>
@@ -32,7 +33,6 @@ tensor<T> result_tensor(const Y& y) {
         for (std::size_t i = 0; i < length(y); ++i) to[i] = static_cast<T>(y[i]);
         return t;
     } else {
-        static_assert(arithmetic<Y>, "with_numbers: the function returns a number, or a sequence of numbers");
         return tensor<T>(static_cast<T>(y));
     }
 }
@@ -159,6 +159,14 @@ struct values_of_numbers {
         return result_tensor<T>(f(number_tensor<T>(first), number_tensor<T>(x)...));
     }
 };
+template <class First, class... X>
+concept eager_numbers = std::is_same_v<mode_of_t<First, X...>, eager> && requires(const First& first, const X&... x) {
+    requires std::floating_point<typename decltype(eval(first))::element_type>;
+    requires(std::is_same_v<typename decltype(eval(x))::element_type, typename decltype(eval(first))::element_type> &&
+             ...);
+};
+template <class Y>
+inline constexpr bool returns_numbers = arithmetic<std::remove_cvref_t<Y>> || number_sequence<std::remove_cvref_t<Y>>;
 } // namespace scalars
 
 /// with_numbers(f) as a function object.
@@ -168,14 +176,22 @@ struct with_numbers_of {
 
     /// Calls the function of numbers on the tensors' elements; tapes and transforms see its derivatives.
     template <tensor_like First, tensor_like... X>
+        requires scalars::eager_numbers<First, X...>
     auto operator()(const First& first, const X&... x) const {
-        static_assert(std::is_same_v<mode_of_t<First, X...>, eager>,
-                      "with_numbers: a function of numbers runs in eager mode; in graph mode write it with tensors");
         using T = typename decltype(eval(first))::element_type;
-        static_assert(std::floating_point<T> && (std::is_same_v<typename decltype(eval(x))::element_type, T> && ...),
-                      "with_numbers: arguments are tensors of double, or of float");
-        return custom_gradient(scalars::values_of_numbers<F>{f}, scalars::first_backward<F>{f})(first, x...);
+        using result = decltype(f(number_tensor<T>(eval(first)), number_tensor<T>(eval(x))...));
+        if constexpr (scalars::returns_numbers<result>) {
+            return custom_gradient(scalars::values_of_numbers<F>{f}, scalars::first_backward<F>{f})(first, x...);
+        } else {
+            static_assert(always_false<F>, "with_numbers: the function returns a number, or a sequence of numbers");
+            return tensor<T>{}; // one error is enough
+        }
     }
+    template <tensor_like First, tensor_like... X>
+        requires(!scalars::eager_numbers<First, X...>)
+    void operator()(const First&, const X&...) const
+        TG_REFUSES("with_numbers: arguments are tensors of double, or of float, in eager mode; in graph mode write the "
+                   "function with tensors");
 };
 
 /// with_numbers(f)(x...): a function of numbers, called with tensors in eager mode. f is a template of its arguments

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/eager/checkpointed_run.hpp>
 #include <tapegraph/eager/derivatives.hpp>
 #include <tapegraph/scalar/jet.hpp>
@@ -275,15 +276,16 @@ struct with_tensors_of {
     F f;
 
     /// Calls the function of tensors on numbers that record; their tape sees its derivatives.
-    template <class... X>
+    template <scalars::tensor_call_argument... X>
     auto operator()(const X&... x) const {
-        static_assert(
-            ((scalars::tensor_argument<X> || !std::is_void_v<scalars::argument_number_t<X>>)&&...),
-            "with_tensors: arguments are tensors, numbers, and vectors, arrays and number_tensors of numbers of a "
-            "floating-point type, which may be tg::real or tg::jet");
         using N = typename scalars::call_number<void, scalars::argument_number_t<X>...>::type;
         if constexpr (std::is_void_v<N>) {
             return f(x...);
+        } else if constexpr (!scalars::returns_tensors<F, scalars::plain_number_in_t<N>, X...>) {
+            static_assert(always_false<F>,
+                          "with_tensors: the function returns a tensor of the numbers' element type (use "
+                          "cast), or a std::tuple of such tensors");
+            return number_tensor<N>{}; // one error is enough
         } else {
             using T = scalars::plain_number_in_t<N>;
             const scalars::bound_function<T, F, decltype(kept(x))...> bound{f, {kept(x)...}};
@@ -292,6 +294,11 @@ struct with_tensors_of {
             return detail::unwrapped(std::move(y));
         }
     }
+    template <class... X>
+        requires(!(scalars::tensor_call_argument<X> && ...))
+    void operator()(const X&...) const TG_REFUSES(
+        "with_tensors: arguments are tensors, numbers, and vectors, arrays and number_tensors of numbers of a "
+        "floating-point type, which may be tg::real or tg::jet");
 
 private:
     template <class X>
