@@ -1,6 +1,7 @@
 #pragma once
 
 #include "bodies.hpp"
+#include "path.hpp"
 
 #include <algorithm>
 #include <array>
@@ -70,7 +71,7 @@ std::vector<Number> integrate(const F& f, std::vector<Number> y, Number from, co
 /// What a run gives.
 template <class Number>
 struct report {
-    Number energy{}, work{}, highest{}, crossing{};
+    Number energy{}, work{}, highest{}, crossing{}, length{}, mean_height{}, sway{};
     point<Number> tip{};
     int steps = 0;
 };
@@ -119,11 +120,14 @@ report<Number> simulate(const std::vector<Number>& p, double duration) {
     report<Number> all;
     all.highest = -1e9;
     bool crossed = false;
+    path<Number> way;
+    way.add(Number(0), arm.tip(state_of(y)));
     const auto on_step = [&](const Number& t, const Number& h, const std::vector<Number>& before,
                              const std::vector<Number>& after) {
         ++all.steps;
         const point<Number> tip = arm.tip(state_of(after));
         if (tip.y > all.highest) all.highest = tip.y;
+        way.add(t + h, tip);
         if (crossed || !(before[0] > 0 && after[0] <= 0)) return;
         crossed = true; // the shoulder hangs straight down for the first time
         const Number b = before[n], e = after[n];
@@ -140,6 +144,9 @@ report<Number> simulate(const std::vector<Number>& p, double duration) {
     all.energy = arm.energy(last);
     all.tip = arm.tip(last);
     all.work = y[2 * n];
+    all.length = way.length();
+    all.mean_height = way.mean_height();
+    all.sway = way.sway(5);
     return all;
 }
 
