@@ -10,6 +10,9 @@
 #ifdef BENCH_ADEPT
 #include <adept_source.h>
 #endif
+#ifdef BENCH_ADOLC
+#include <adolc/adolc.h>
+#endif
 
 #include <cmath>
 #include <cstddef>
@@ -17,8 +20,8 @@
 #include <cstdlib>
 #include <vector>
 
-/// Gradients of functions of numbers in plain loops by tg::real, and by CoDiPack and Adept where CMake was given their
-/// folders. f is a template of the number's type; x has the numbers, g takes the derivatives.
+/// Gradients of functions of numbers in plain loops by tg::real, and by CoDiPack, Adept and ADOL-C where CMake has found
+/// them. f is a template of the number's type; x has the numbers, g takes the derivatives.
 
 namespace contestants {
 
@@ -85,6 +88,26 @@ struct adept_numbers {
 };
 #endif
 
+#ifdef BENCH_ADOLC
+struct adolc_numbers {
+    static constexpr const char* name = "ADOL-C";
+    std::size_t bytes = 0;
+    template <class F>
+    double operator()(const F& f, const vector& x, vector& g) {
+        constexpr short tape = 1;
+        trace_on(tape);
+        std::vector<adouble> v(x.size());
+        for (std::size_t i = 0; i < x.size(); ++i) v[i] <<= x[i];
+        adouble y = f(v);
+        double value = 0;
+        y >>= value;
+        trace_off();
+        ::gradient(tape, static_cast<int>(x.size()), x.data(), g.data());
+        return value;
+    }
+};
+#endif
+
 /// Ends the program if derivatives differ.
 inline void check(const char* name, const vector& g, const vector& expected) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -116,6 +139,10 @@ void enter_all(std::vector<timing::timed>& all, const F& f, const vector& x, con
 #ifdef BENCH_ADEPT
     static adept_numbers third;
     enter(all, third, f, x, expected);
+#endif
+#ifdef BENCH_ADOLC
+    static adolc_numbers fourth;
+    enter(all, fourth, f, x, expected);
 #endif
 }
 

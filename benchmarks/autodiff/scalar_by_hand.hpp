@@ -109,6 +109,35 @@ inline double gradient(const problems::layers& f, const vector& x, vector& g) {
     return total;
 }
 
+inline double gradient(const problems::layers_of_batch& f, const vector& x, vector& g) {
+    const std::size_t n = f.width, count = 2 * n * n;
+    static thread_local vector one, slopes;
+    one.assign(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(count + n));
+    slopes.resize(count + n);
+    std::fill(g.begin(), g.begin() + static_cast<std::ptrdiff_t>(count), 0.0);
+    double total = 0;
+    for (std::size_t b = 0; b < f.batch; ++b) {
+        std::copy_n(x.begin() + static_cast<std::ptrdiff_t>(count + b * n), n,
+                    one.begin() + static_cast<std::ptrdiff_t>(count));
+        total += gradient(problems::layers{n}, one, slopes);
+        for (std::size_t i = 0; i < count; ++i) g[i] += slopes[i];
+        std::copy_n(slopes.begin() + static_cast<std::ptrdiff_t>(count), n,
+                    g.begin() + static_cast<std::ptrdiff_t>(count + b * n));
+    }
+    return total;
+}
+
+inline double gradient(const problems::normal& f, const vector& p, vector& g) {
+    const double scale = std::exp(-p[1]), n = static_cast<double>(f.points->size());
+    double sum = 0, squares = 0;
+    for (const double point : *f.points) {
+        const double z = (point - p[0]) * scale;
+        sum += z, squares += z * z;
+    }
+    g[0] = sum * scale, g[1] = squares - n;
+    return -0.5 * squares - n * (p[1] + 0.91893853320467274178);
+}
+
 inline double gradient(const problems::mixture& f, const vector& p, vector& g) {
     const std::size_t K = f.parts, D = f.dims, counts[]{K, K * D, K * D, K * D * D};
     static thread_local vector part[4], slope[4];

@@ -113,6 +113,47 @@ struct layers {
     }
 };
 
+/// Two such layers of as many inputs; the numbers are both layers' weights and the inputs, row by row.
+struct layers_of_batch {
+    std::size_t width, batch;
+    template <class R>
+    R operator()(const numbers<R>& x) const {
+        using std::tanh;
+        const R *const weights = x.data(), *const inputs = weights + 2 * width * width;
+        numbers<R> h(width), next(width);
+        R total = 0;
+        for (std::size_t b = 0; b < batch; ++b) {
+            std::copy_n(inputs + b * width, width, h.begin());
+            for (std::size_t layer = 0; layer < 2; ++layer) {
+                for (std::size_t i = 0; i < width; ++i) {
+                    R sum = 0;
+                    for (std::size_t j = 0; j < width; ++j) sum += weights[(layer * width + i) * width + j] * h[j];
+                    next[i] = tanh(sum);
+                }
+                std::swap(h, next);
+            }
+            for (const R& y : h) total += y * y;
+        }
+        return total;
+    }
+};
+
+/// The log density of points under a normal distribution; the numbers are its mean and the logarithm of its deviation.
+struct normal {
+    const std::vector<double>* points;
+    template <class R>
+    R operator()(const numbers<R>& p) const {
+        using std::exp;
+        const R scale = exp(-p[1]);
+        R squares = 0;
+        for (const double point : *points) {
+            const R z = (point - p[0]) * scale;
+            squares += z * z;
+        }
+        return -0.5 * squares - static_cast<double>(points->size()) * (p[1] + 0.91893853320467274178); // log(2 pi) / 2
+    }
+};
+
 /// The log likelihood of points under K Gaussians in D dimensions: by_hand::mixture without its prior (gamma and wishart
 /// 0). The numbers are a [K], m [K, D], q [K, D], l [K, D, D].
 struct mixture {
