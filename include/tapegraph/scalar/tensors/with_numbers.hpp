@@ -187,11 +187,14 @@ struct with_numbers_of {
             return tensor<T>{}; // one error is enough
         }
     }
+#ifdef TG_REFUSED
+    /// Has a result, so that nothing more is said of the call.
     template <tensor_like First, tensor_like... X>
         requires(!scalars::eager_numbers<First, X...>)
-    void operator()(const First&, const X&...) const
-        TG_REFUSES("with_numbers: arguments are tensors of double, or of float, in eager mode; in graph mode write the "
-                   "function with tensors");
+    TG_REFUSED("with_numbers: arguments are tensors of double, or of float, in eager mode; in graph mode write the "
+               "function with tensors")
+    constexpr auto operator()(const First& first, const X&...) const { return eval(first); }
+#endif
 };
 
 /// with_numbers(f)(x...): a function of numbers, called with tensors in eager mode. f is a template of its arguments
