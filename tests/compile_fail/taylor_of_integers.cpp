@@ -5,4 +5,4 @@
 
 namespace tg = tapegraph;
 
-int main() { return tg::taylor<int, 3>(1).coefficient[0]; }
+int main() { return static_cast<int>(sizeof(tg::taylor<int, 3>)); }
