@@ -11,9 +11,10 @@
 /// channel) and columns are (kernel column, channel),
 ///   t[j, (v, c)] = sum over u, o of dy[(row + pad - u * dilation) / stride, j, o] * w[u, v, c, o],
 /// and t[j, (v, c)] is added to dx at pixel j * stride - pad + v * dilation. Those targets overlap
-/// for neighbouring j, which the kernel allows because it updates row after row. The sums go
-/// through a buffer as wide as the padded image, so that padding is dropped when a row is copied
-/// out.
+/// for neighbouring j, which the kernel allows because it updates row after row. Panels of columns
+/// are added from the last to the first: wherever the processor's panels end, a pixel gets its terms
+/// by descending v, and the same bits. The sums go through a buffer as wide as the padded image, so
+/// that padding is dropped when a row is copied out.
 
 namespace tapegraph::cpu::detail {
 
@@ -90,7 +91,7 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
     const T* packed_run = packed;
     for (std::int64_t group = 0; group < g.groups; ++group)
         for (std::int64_t run = 0; run < plan.runs; ++run, packed_run += layout.size(k))
-            for (std::int64_t panel = 0; panel < layout.count(); ++panel) {
+            for (std::int64_t panel = layout.count() - 1; panel >= 0; --panel) {
                 const T* b = packed_run + layout.offset(panel, k);
                 const std::int64_t panel_row = depth * layout.width(panel);
                 const auto& kernel = kernels.run[layout.vectors(panel) - 1];

@@ -1,0 +1,109 @@
+#include <tapegraph/ops/convolution/cpu.hpp>
+
+#include <support/poisoned.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+/// The order in which a convolution's direct gradient by its input adds its terms, and with it the last bit, is the same on every
+/// processor, however wide its vectors are: where (kernel column, channel) is one run of columns, a pixel gets the kernel's columns
+/// from the last to the first, otherwise from the first to the last; each is a sum over kernel rows and output channels.
+
+namespace convolution_bits_test {
+
+namespace cpu = tapegraph::cpu;
+using geometry = cpu::convolution_geometry;
+using support::poisoned;
+
+namespace {
+
+template <class T>
+std::vector<T> values(std::int64_t n, unsigned seed) {
+    std::vector<T> all(static_cast<std::size_t>(n));
+    for (auto& value : all) {
+        seed = seed * 1664525u + 1013904223u;
+        value = static_cast<T>(static_cast<double>(seed) / 0x1p31 - 1);
+    }
+    return all;
+}
+
+/// sum + a * b as an instruction set computes it: fused where it can.
+template <class T>
+T added(T sum, T a, T b, bool fused) {
+    if (fused) return std::fma(a, b, sum);
+    const volatile T product = a * b; // so that it is rounded, whatever this file is compiled for
+    return sum + product;
+}
+
+template <class T>
+T wanted(const geometry& g, const std::vector<T>& dy, const std::vector<T>& w, std::int64_t row, std::int64_t column,
+         std::int64_t channel, bool fused) {
+    T all = 0;
+    for (std::int64_t step = 0; step < g.kernel_width; ++step) {
+        const std::int64_t v = g.row_is_contiguous() ? g.kernel_width - 1 - step : step;
+        const std::int64_t across = column + g.pad_left - v * g.dilation_width;
+        if (across < 0 || across % g.stride_width != 0 || across / g.stride_width >= g.out_width) continue;
+        T sum = 0;
+        for (std::int64_t u = 0; u < g.kernel_height; ++u) {
+            const std::int64_t down = row + g.pad_top - u * g.dilation_height;
+            if (down < 0 || down % g.stride_height != 0 || down / g.stride_height >= g.out_height) continue;
+            for (std::int64_t o = 0; o < g.out_channels; ++o)
+                sum =
+                    added(sum,
+                          dy[static_cast<std::size_t>(
+                              ((down / g.stride_height) * g.out_width + across / g.stride_width) * g.out_channels + o)],
+                          w[static_cast<std::size_t>(
+                              ((u * g.kernel_width + v) * g.in_channels + channel) * g.out_channels + o)],
+                          fused);
+        }
+        all += sum;
+    }
+    return all;
+}
+
+template <class T>
+void check(const geometry& g) {
+    const auto dy = values<T>(g.out_height * g.out_width * g.out_channels, 1),
+               w = values<T>(g.kernel_height * g.kernel_width * g.in_channels * g.out_channels, 2);
+    for (const auto set : {cpu::instruction_set::baseline, cpu::instruction_set::avx2, cpu::instruction_set::avx512}) {
+        cpu::set_instruction_set(set);
+        if (cpu::active_instruction_set() != set) continue;
+        std::vector<T> dx(static_cast<std::size_t>(g.in_height * g.in_width * g.in_channels));
+        poisoned workspace(
+            cpu::convolution_workspace_bytes<T>(g, cpu::convolution_pass::input_gradient, tapegraph::thread_count()));
+        cpu::convolution_input_gradient(g, dy.data(), w.data(), dx.data(), workspace.get());
+        int differences = 0;
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            const auto at = static_cast<std::int64_t>(i), pixel = at / g.in_channels;
+            differences += dx[i] != wanted(g, dy, w, pixel / g.in_width, pixel % g.in_width, at % g.in_channels,
+                                           set != cpu::instruction_set::baseline);
+        }
+        INFO(g.in_channels << " channels, stride " << g.stride_width << ", dilation " << g.dilation_width << ", set "
+                           << static_cast<int>(set));
+        CHECK(differences == 0);
+    }
+    cpu::set_instruction_set(cpu::supported_instruction_set());
+}
+
+geometry image(std::int64_t channels, std::int64_t stride, std::int64_t dilation) {
+    const std::int64_t height = 7, width = 9, out_height = (height - 1) / stride + 1,
+                       out_width = (width - 1) / stride + 1;
+    return {1,  height, width,  channels, 3,        3,        out_height, out_width,
+            13, stride, stride, dilation, dilation, dilation, dilation};
+}
+
+} // namespace
+
+TEST_CASE("convolution: the gradient by the input has the same bits wherever panels end") {
+    for (const std::int64_t channels : {1, 2, 3, 4, 5, 7, 8, 9, 11, 15})
+        for (const std::int64_t stride : {1, 2})
+            for (const std::int64_t dilation : {1, 2}) {
+                check<float>(image(channels, stride, dilation));
+                check<double>(image(channels, stride, dilation));
+            }
+}
+
+} // namespace convolution_bits_test
