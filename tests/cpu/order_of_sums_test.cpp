@@ -1,3 +1,4 @@
+#include <tapegraph/cpu/gemm_vector.hpp>
 #include <tapegraph/ops/convolution/cpu.hpp>
 
 #include <support/poisoned.hpp>
@@ -8,11 +9,15 @@
 #include <cstdint>
 #include <vector>
 
-/// The order in which a convolution's direct gradient by its input adds its terms, and with it the last bit, is the same on every
-/// processor, however wide its vectors are: where (kernel column, channel) is one run of columns, a pixel gets the kernel's columns
-/// from the last to the first, otherwise from the first to the last; each is a sum over kernel rows and output channels.
+/// The order in which kernels add, and with it the last bit, is the same on every processor, however wide its vectors are.
+///
+/// A convolution's direct gradient by its input: where (kernel column, channel) is one run of columns, a pixel gets the kernel's
+/// columns from the last to the first, otherwise from the first to the last; each is a sum over kernel rows and output channels.
+///
+/// A matrix times a vector, row by row: each of the elements in 64 bytes has a sum of its own, then these are added, then what is
+/// left.
 
-namespace convolution_bits_test {
+namespace order_of_sums_test {
 
 namespace cpu = tapegraph::cpu;
 using geometry = cpu::convolution_geometry;
@@ -36,6 +41,18 @@ T added(T sum, T a, T b, bool fused) {
     if (fused) return std::fma(a, b, sum);
     const volatile T product = a * b; // so that it is rounded, whatever this file is compiled for
     return sum + product;
+}
+
+/// Calls f for each instruction set that this processor has, with whether it fuses.
+template <class F>
+void each_set(const F& f) {
+    for (const auto set : {cpu::instruction_set::baseline, cpu::instruction_set::avx2, cpu::instruction_set::avx512}) {
+        cpu::set_instruction_set(set);
+        if (cpu::active_instruction_set() != set) continue;
+        INFO("set " << static_cast<int>(set));
+        f(set != cpu::instruction_set::baseline);
+    }
+    cpu::set_instruction_set(cpu::supported_instruction_set());
 }
 
 template <class T>
@@ -68,9 +85,7 @@ template <class T>
 void check(const geometry& g) {
     const auto dy = values<T>(g.out_height * g.out_width * g.out_channels, 1),
                w = values<T>(g.kernel_height * g.kernel_width * g.in_channels * g.out_channels, 2);
-    for (const auto set : {cpu::instruction_set::baseline, cpu::instruction_set::avx2, cpu::instruction_set::avx512}) {
-        cpu::set_instruction_set(set);
-        if (cpu::active_instruction_set() != set) continue;
+    each_set([&](bool fused) {
         std::vector<T> dx(static_cast<std::size_t>(g.in_height * g.in_width * g.in_channels));
         poisoned workspace(
             cpu::convolution_workspace_bytes<T>(g, cpu::convolution_pass::input_gradient, tapegraph::thread_count()));
@@ -78,14 +93,39 @@ void check(const geometry& g) {
         int differences = 0;
         for (std::size_t i = 0; i < dx.size(); ++i) {
             const auto at = static_cast<std::int64_t>(i), pixel = at / g.in_channels;
-            differences += dx[i] != wanted(g, dy, w, pixel / g.in_width, pixel % g.in_width, at % g.in_channels,
-                                           set != cpu::instruction_set::baseline);
+            differences += dx[i] != wanted(g, dy, w, pixel / g.in_width, pixel % g.in_width, at % g.in_channels, fused);
         }
-        INFO(g.in_channels << " channels, stride " << g.stride_width << ", dilation " << g.dilation_width << ", set "
-                           << static_cast<int>(set));
+        INFO(g.in_channels << " channels, stride " << g.stride_width << ", dilation " << g.dilation_width);
         CHECK(differences == 0);
-    }
-    cpu::set_instruction_set(cpu::supported_instruction_set());
+    });
+}
+
+/// y = matrix x, of `rows` rows that lie along k. No set fuses here.
+template <class T>
+void check_vector(std::int64_t rows, std::int64_t k) {
+    constexpr std::int64_t parts = 64 / sizeof(T);
+    const auto m = values<T>(rows * k, 1), x = values<T>(k, 2);
+    each_set([&](bool) {
+        std::vector<T> y(static_cast<std::size_t>(rows)),
+            scratch(static_cast<std::size_t>(cpu::detail::gemm_vector_elements(1, rows, k, tapegraph::thread_count())));
+        cpu::detail::gemm_vector<T>({rows, k, m.data(), k, false, x.data(), 1, y.data(), 1, false}, scratch.data());
+        int differences = 0;
+        for (std::int64_t i = 0; i < rows; ++i) {
+            T part[parts] = {}, sum = 0;
+            const std::int64_t in_parts = k / parts * parts;
+            for (std::int64_t n = 0; n < k; ++n) {
+                if (n == in_parts)
+                    for (const T each : part) sum += each;
+                T& to = n < in_parts ? part[n % parts] : sum;
+                to = added(to, m[static_cast<std::size_t>(i * k + n)], x[static_cast<std::size_t>(n)], false);
+            }
+            if (in_parts == k)
+                for (const T each : part) sum += each;
+            differences += y[static_cast<std::size_t>(i)] != sum;
+        }
+        INFO(rows << " rows of " << k);
+        CHECK(differences == 0);
+    });
 }
 
 geometry image(std::int64_t channels, std::int64_t stride, std::int64_t dilation) {
@@ -106,4 +146,12 @@ TEST_CASE("convolution: the gradient by the input has the same bits wherever pan
             }
 }
 
-} // namespace convolution_bits_test
+TEST_CASE("dot products of rows with a vector have the same bits for vectors of every width") {
+    for (const std::int64_t rows : {1, 2, 3, 7, 8, 13, 37})
+        for (const std::int64_t k : {1, 5, 15, 16, 17, 31, 33, 64, 129}) {
+            check_vector<float>(rows, k);
+            check_vector<double>(rows, k);
+        }
+}
+
+} // namespace order_of_sums_test
