@@ -21424,6 +21424,8 @@ struct train_spec {
  InputFn input_fn;
  std::int64_t max_steps = 0;
 };
+template <class InputFn>
+train_spec(InputFn, std::int64_t = 0) -> train_spec<InputFn>;
 /// The evaluation input, and how often to evaluate.
 template <class InputFn>
 struct eval_spec {
@@ -21431,6 +21433,8 @@ struct eval_spec {
  std::int64_t every_steps = 0; ///< 0: at every checkpoint by steps, or at the end
  std::int64_t batch_size = 32;
 };
+template <class InputFn>
+eval_spec(InputFn, std::int64_t = 0, std::int64_t = 32) -> eval_spec<InputFn>;
 
 /// A model and the folder of its checkpoints. The model's `scope.training()` is true in train, and
 /// false in evaluate and predict.

@@ -17526,6 +17526,7 @@ TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolut
 // -- tapegraph/ops/convolution/cpu_filter_gradient.hpp
 // -- tapegraph/ops/convolution/cpu_depthwise.hpp
 #include <numeric>
+TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu::detail {
 inline bool is_depthwise(const convolution_geometry& g) {
  return g.groups > 1 && g.group_in() == 1 && g.group_out() == 1;
@@ -17797,7 +17798,9 @@ void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const 
   }
  });
 }
-
+}
+TG_ROUNDS_EACH_END
+namespace tapegraph::cpu::detail {
 struct filter_gradient_plan {
  std::int64_t chunk_images = 1, chunk_rows = 1, chunk_columns;
  std::int64_t runs, run_rows;
@@ -18123,6 +18126,7 @@ struct gemm_plan {
 }
 }
 // -- tapegraph/cpu/gemm_vector.hpp
+TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu::detail {
 template <class T>
 struct gemm_vector_arguments {
@@ -18145,62 +18149,52 @@ struct dot_rows_body {
  template <class Isa>
  TG_INLINE static void run(const T* matrix, std::int64_t matrix_row, const T* x, std::int64_t k, std::int64_t rows,
        T* y, std::int64_t y_stride, bool accumulate) {
-  using v = vector<T, Isa::vector_bytes>;
-  std::int64_t i = 0;
-  for (; i + 4 <= rows; i += 4) {
-   typename v::type sum[8] = {}, a, b;
-   const T* m[4] = {matrix + i * matrix_row, matrix + (i + 1) * matrix_row, matrix + (i + 2) * matrix_row,
-       matrix + (i + 3) * matrix_row};
-   std::int64_t n = 0;
-   for (; n + 2 * v::lanes <= k; n += 2 * v::lanes) {
-    v::load(b, x + n);
-    v::load(a, m[0] + n);
-    sum[0] += a * b;
-    v::load(a, m[1] + n);
-    sum[1] += a * b;
-    v::load(a, m[2] + n);
-    sum[2] += a * b;
-    v::load(a, m[3] + n);
-    sum[3] += a * b;
-    v::load(b, x + n + v::lanes);
-    v::load(a, m[0] + n + v::lanes);
-    sum[4] += a * b;
-    v::load(a, m[1] + n + v::lanes);
-    sum[5] += a * b;
-    v::load(a, m[2] + n + v::lanes);
-    sum[6] += a * b;
-    v::load(a, m[3] + n + v::lanes);
-    sum[7] += a * b;
-   }
-   for (int r = 0; r < 4; ++r)
-    finish<v>(sum[r], sum[r + 4], m[r], x, n, k, y + (i + r) * y_stride, accumulate);
-  }
-  for (; i < rows; ++i) {
-   typename v::type sum[2] = {}, a, b;
-   const T* m = matrix + i * matrix_row;
-   std::int64_t n = 0;
-   for (; n + 2 * v::lanes <= k; n += 2 * v::lanes) {
-    v::load(a, m + n);
-    v::load(b, x + n);
-    sum[0] += a * b;
-    v::load(a, m + n + v::lanes);
-    v::load(b, x + n + v::lanes);
-    sum[1] += a * b;
-   }
-   finish<v>(sum[0], sum[1], m, x, n, k, y + i * y_stride, accumulate);
-  }
+  constexpr std::size_t parts = 64 / Isa::vector_bytes;
+  all<vector<T, Isa::vector_bytes>, 8 / parts>(
+   std::make_index_sequence<parts>{}, matrix, matrix_row, x, k, rows, y, y_stride, accumulate);
  }
 private:
- template <class V>
- TG_INLINE static void finish(typename V::type& even, typename V::type& odd, const T* m, const T* x, std::int64_t n,
-        std::int64_t k, T* y, bool accumulate) {
-  even += odd;
-  T lane[V::lanes];
-  V::store(lane, even);
-  T sum = 0;
-  for (int j = 0; j < V::lanes; ++j) sum += lane[j];
+ static constexpr std::int64_t step = 64 / sizeof(T);
+ template <class V, std::size_t AtOnce, class Parts>
+ TG_INLINE static void all(Parts parts, const T* matrix, std::int64_t matrix_row, const T* x, std::int64_t k,
+       std::int64_t rows, T* y, std::int64_t y_stride, bool accumulate) {
+  constexpr auto count = static_cast<std::int64_t>(AtOnce);
+  std::int64_t i = 0;
+  for (; i + count <= rows; i += count)
+   some<V>(std::make_index_sequence<AtOnce>{}, parts, matrix + i * matrix_row, matrix_row, x, k,
+     y + i * y_stride, y_stride, accumulate);
+  if constexpr (AtOnce > 1)
+   all<V, AtOnce / 2>(parts, matrix + i * matrix_row, matrix_row, x, k, rows - i, y + i * y_stride, y_stride,
+       accumulate);
+ }
+ template <class V, std::size_t... Row, std::size_t... Part>
+ TG_INLINE static void some(std::index_sequence<Row...> rows, std::index_sequence<Part...>, const T* matrix,
+       std::int64_t matrix_row, const T* x, std::int64_t k, T* y, std::int64_t y_stride,
+       bool accumulate) {
+  typename V::type sum[sizeof...(Row)][sizeof...(Part)] = {};
+  std::int64_t n = 0;
+  for (; n + step <= k; n += step) (add<V, Part>(rows, sum, matrix + n, matrix_row, x + n), ...);
+  ((y[static_cast<std::int64_t>(Row) * y_stride] =
+   finished<V>(sum[Row], matrix + static_cast<std::int64_t>(Row) * matrix_row, x, n, k) +
+   (accumulate ? y[static_cast<std::int64_t>(Row) * y_stride] : T(0))),
+  ...);
+ }
+ template <class V, std::size_t Part, std::size_t... Row, class Sums>
+ TG_INLINE static void add(std::index_sequence<Row...>, Sums& sum, const T* matrix, std::int64_t matrix_row,
+       const T* x) {
+  constexpr std::int64_t at = static_cast<std::int64_t>(Part) * V::lanes;
+  typename V::type a, b;
+  V::load(b, x + at);
+  ((V::load(a, matrix + static_cast<std::int64_t>(Row) * matrix_row + at), sum[Row][Part] += a * b), ...);
+ }
+ template <class V, std::size_t Parts>
+ TG_INLINE static T finished(const typename V::type (&part)[Parts], const T* m, const T* x, std::int64_t n,
+        std::int64_t k) {
+  T lane[step], sum = 0;
+  for (std::size_t p = 0; p < Parts; ++p) V::store(lane + p * V::lanes, part[p]);
+  for (const T each : lane) sum += each;
   for (; n < k; ++n) sum += m[n] * x[n];
-  *y = accumulate ? *y + sum : sum;
+  return sum;
  }
 };
 template <class T>
@@ -18216,8 +18210,7 @@ struct sum_rows_body {
    const T *m1 = m + matrix_row, *m2 = m1 + matrix_row, *m3 = m2 + matrix_row;
    const T x0 = x[i], x1 = x[i + 1], x2 = x[i + 2], x3 = x[i + 3];
    TG_SIMD
-   for (std::int64_t j = 0; j < columns; ++j)
-    strip[j] += (m[j] * x0 + m1[j] * x1) + (m2[j] * x2 + m3[j] * x3);
+   for (std::int64_t j = 0; j < columns; ++j) strip[j] += (m[j] * x0 + m1[j] * x1) + (m2[j] * x2 + m3[j] * x3);
   }
   for (; i < k; ++i) {
    const T* m = matrix + i * matrix_row;
@@ -18260,6 +18253,7 @@ void gemm_vector(const gemm_vector_arguments<T>& g, T* scratch) {
  });
 }
 }
+TG_ROUNDS_EACH_END
 namespace tapegraph::cpu {
 namespace detail {
 template <class T>
@@ -18926,7 +18920,7 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
  const T* packed_run = packed;
  for (std::int64_t group = 0; group < g.groups; ++group)
   for (std::int64_t run = 0; run < plan.runs; ++run, packed_run += layout.size(k))
-   for (std::int64_t panel = 0; panel < layout.count(); ++panel) {
+   for (std::int64_t panel = layout.count() - 1; panel >= 0; --panel) {
     const T* b = packed_run + layout.offset(panel, k);
     const std::int64_t panel_row = depth * layout.width(panel);
     const auto& kernel = kernels.run[layout.vectors(panel) - 1];

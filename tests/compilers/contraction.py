@@ -27,8 +27,6 @@ const void* registered() { return &tapegraph::ir::kernel_registry::instance(); }
 ALLOWED = {
     r"tapegraph::math::(asin|atan2|erfc)<": "multiplies by 2 or by a sign, which is exact",
     r"real_fourier<.*::(join|part)_thirds": "multiplies by a half, which is exact",
-    r"(dot_rows|sum_rows)_body<": "a product: its partial sums are as long as the set's vectors",
-    r"depthwise(_taps)?_body<": "a product as well",
     r"line_tiles::line_tiles|steady_seconds": "costs and times",
 }
 

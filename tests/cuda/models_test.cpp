@@ -22,7 +22,9 @@ namespace {
 
 struct network {
     constexpr auto operator()(auto scope, auto x) const {
-        auto h = tg::conv2d(scope / "first", x, {.filters = 5, .kernel_size = {3, 3}, .padding = tg::padding::same()});
+        // Without a bias: its gradient would be what rounding leaves of zero, and adam's steps would be that noise's signs.
+        auto h = tg::conv2d(scope / "first", x,
+                            {.filters = 5, .kernel_size = {3, 3}, .padding = tg::padding::same(), .use_bias = false});
         h = tg::batch_normalization(scope / "norm", h);
         auto p = tg::max_pooling2d(relu(h), {.pool_size = {2, 2}});
         auto q = tg::conv2d(scope / "second", p, {.filters = 6, .kernel_size = {2, 2}});

@@ -12,6 +12,7 @@
 /// A matrix times a vector, bound by reading the matrix once: dot products where its rows are
 /// stored along k, sums of scaled rows where they are stored across k.
 
+TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu::detail {
 
 /// y[i] (+)= sum over k of matrix[i, k] * x[k], i in [0, rows). `by_columns`: the matrix is stored [k, rows].
@@ -154,3 +155,4 @@ void gemm_vector(const gemm_vector_arguments<T>& g, T* scratch) {
 }
 
 } // namespace tapegraph::cpu::detail
+TG_ROUNDS_EACH_END

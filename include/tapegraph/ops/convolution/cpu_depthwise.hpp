@@ -12,6 +12,7 @@
 /// summed row by row, the taps of a kernel row at once, in parts of the rows that follow from the
 /// shape and are added up in double.
 
+TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu::detail {
 
 inline bool is_depthwise(const convolution_geometry& g) {
@@ -322,3 +323,4 @@ void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const 
 }
 
 } // namespace tapegraph::cpu::detail
+TG_ROUNDS_EACH_END
