@@ -7683,6 +7683,12 @@ public:
   expect(json_kind::null, "null");
   word("null");
  }
+ /// Passes a null; whether there was one.
+ bool pass_null() {
+  if (peek() != json_kind::null) return false;
+  null();
+  return true;
+ }
  /// Skips the next value of any kind; its content must be valid JSON, too.
  void skip();
  /// Requires that only blanks follow.
@@ -12887,6 +12893,65 @@ private:
 }
 // -- tapegraph/data/text/byte_pair_files.hpp
 
+// -- tapegraph/data/text/pre_tokenizer_json.hpp
+
+#include <string>
+
+/// Pre-tokenizers in a tokenizer.json of Hugging Face: their settings, and those of Metaspace.
+
+namespace tapegraph::data::detail {
+struct pre_tokenizer_settings {
+ std::string type, pattern, behavior = "Isolated", replacement{blank_sign}, scheme = "always";
+ bool prefix = true, uses_pattern = true, inverted = false, splits = true;
+};
+template <class Each>
+pre_tokenizer_settings read_pre_tokenizer_settings(io::json_reader& json, const Each& each) {
+ pre_tokenizer_settings s;
+ json.begin_object();
+ for (std::string name; json.next_name(name);) {
+  if (name == "type") {
+   s.type = json.string();
+  } else if (name == "add_prefix_space") {
+   s.prefix = json.boolean();
+  } else if (name == "use_regex") {
+   s.uses_pattern = json.boolean();
+  } else if (name == "behavior") {
+   s.behavior = json.string();
+  } else if (name == "replacement") {
+   s.replacement = json.string();
+  } else if (name == "prepend_scheme") {
+   s.scheme = json.string();
+  } else if (name == "split") {
+   s.splits = json.boolean();
+  } else if (name == "invert") {
+   s.inverted = json.boolean();
+  } else if (name == "pretokenizers") {
+   json.begin_array();
+   while (json.next_element()) each();
+  } else if (name == "pattern") {
+   json.begin_object();
+   for (std::string kind; json.next_name(kind);)
+    if (kind == "Regex")
+     s.pattern = json.string();
+    else
+     json.skip();
+  } else {
+   json.skip();
+  }
+ }
+ return s;
+}
+inline blank_prefix metaspace_prefix(const io::json_reader& json, const pre_tokenizer_settings& s) {
+ if (s.replacement != blank_sign)
+  json.refuse("Metaspace with " + io::quoted_text(s.replacement) + " is not supported");
+ if (s.scheme == "never" || !s.prefix) return blank_prefix::never;
+ if (s.scheme == "first") return blank_prefix::first;
+ if (s.scheme == "always") return blank_prefix::always;
+ json.refuse("the prepend_scheme " + io::quoted_text(s.scheme) + " is not supported");
+}
+}
+// -- tapegraph/data/text/tokenizer_file.hpp
+
 // -- tapegraph/data/text/added_tokens_json.hpp
 
 // -- tapegraph/data/text/tokenizer_json.hpp
@@ -13471,61 +13536,47 @@ inline std::string added_tokens_text(std::span<const added_token> all) {
  return "[" + text + "]";
 }
 }
-// -- tapegraph/data/text/pre_tokenizer_json.hpp
 
 #include <string>
+#include <vector>
 
-/// Pre-tokenizers in a tokenizer.json of Hugging Face: their settings, and those of Metaspace.
+/// What the readers of tokenizer.json of Hugging Face have in common, whatever its model.
 
 namespace tapegraph::data::detail {
-struct pre_tokenizer_settings {
- std::string type, pattern, behavior = "Isolated", replacement{blank_sign}, scheme = "always";
- bool prefix = true, uses_pattern = true, inverted = false, splits = true;
-};
-template <class Each>
-pre_tokenizer_settings read_pre_tokenizer_settings(io::json_reader& json, const Each& each) {
- pre_tokenizer_settings s;
+template <class Section>
+std::vector<added_token> read_tokenizer_file(io::json_reader& json, const std::string& origin, const Section& section) {
+ std::vector<added_token> added;
+ bool has_model = false;
  json.begin_object();
  for (std::string name; json.next_name(name);) {
-  if (name == "type") {
-   s.type = json.string();
-  } else if (name == "add_prefix_space") {
-   s.prefix = json.boolean();
-  } else if (name == "use_regex") {
-   s.uses_pattern = json.boolean();
-  } else if (name == "behavior") {
-   s.behavior = json.string();
-  } else if (name == "replacement") {
-   s.replacement = json.string();
-  } else if (name == "prepend_scheme") {
-   s.scheme = json.string();
-  } else if (name == "split") {
-   s.splits = json.boolean();
-  } else if (name == "invert") {
-   s.inverted = json.boolean();
-  } else if (name == "pretokenizers") {
+  if (json.pass_null()) continue;
+  if (name == "model") has_model = true;
+  if (name == "added_tokens") {
    json.begin_array();
-   while (json.next_element()) each();
-  } else if (name == "pattern") {
-   json.begin_object();
-   for (std::string kind; json.next_name(kind);)
-    if (kind == "Regex")
-     s.pattern = json.string();
-    else
-     json.skip();
-  } else {
+   while (json.next_element()) added.push_back(read_added_token(json));
+  } else if (!section(name)) {
    json.skip();
   }
  }
- return s;
+ json.end();
+ if (!has_model) throw data_error(origin + ": no model");
+ return added;
 }
-inline blank_prefix metaspace_prefix(const io::json_reader& json, const pre_tokenizer_settings& s) {
- if (s.replacement != blank_sign)
-  json.refuse("Metaspace with " + io::quoted_text(s.replacement) + " is not supported");
- if (s.scheme == "never" || !s.prefix) return blank_prefix::never;
- if (s.scheme == "first") return blank_prefix::first;
- if (s.scheme == "always") return blank_prefix::always;
- json.refuse("the prepend_scheme " + io::quoted_text(s.scheme) + " is not supported");
+inline void expect_model(io::json_reader& json, const std::string& supported) {
+ if (const std::string type = json.string(); type != supported)
+  json.refuse("the model is " + io::quoted_text(type) + ", only '" + supported + "' is supported");
+}
+template <class Make>
+auto made_of_file(const std::string& origin, const Make& make) {
+ try {
+  return make();
+ } catch (const argument_error& wrong) {
+  throw data_error(origin + ": " + wrong.what());
+ }
+}
+inline std::string text_of_file(const files::path& path) {
+ const auto bytes = io::read_file(path);
+ return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 }
 
@@ -13551,27 +13602,20 @@ class tokenizer_file {
 public:
  tokenizer_file(std::string_view text, const std::string& origin) : json_(text, origin, 64), origin_(origin) {}
  byte_pair_tables tables() {
-  json_.begin_object();
-  bool has_model = false, byte_level = false;
-  for (std::string name; json_.next_name(name);) {
-   if (passed_null()) continue;
+  bool byte_level = false;
+  result_.added = read_tokenizer_file(json_, origin_, [&](const std::string& name) {
    if (name == "model") {
-    has_model = true;
     read_model();
-   } else if (name == "added_tokens") {
-    json_.begin_array();
-    while (json_.next_element()) result_.added.push_back(read_added_token(json_));
    } else if (name == "pre_tokenizer") {
     result_.split = byte_level_split::none;
     byte_level = read_pre_tokenizer();
    } else if (name == "normalizer") {
     result_.normalizers = read_normalizers(json_);
    } else {
-    json_.skip();
+    return false;
    }
-  }
-  json_.end();
-  if (!has_model) throw data_error(origin_ + ": no model");
+   return true;
+  });
   const auto& normal = result_.normalizers;
   const bool marks = result_.prefix != blank_prefix::none ||
       std::find(normal.begin(), normal.end(), text_normalizer::mark_blanks) != normal.end();
@@ -13598,21 +13642,15 @@ public:
   return std::move(result_);
  }
 private:
- bool passed_null() {
-  if (json_.peek() != io::json_kind::null) return false;
-  json_.null();
-  return true;
- }
  void expect_nothing(const char* name) {
   if (!json_.string().empty()) json_.refuse(std::string(name) + " is not supported");
  }
  void read_model() {
   json_.begin_object();
   for (std::string name; json_.next_name(name);) {
-   if (passed_null()) continue;
+   if (json_.pass_null()) continue;
    if (name == "type") {
-    if (const std::string type = json_.string(); type != "BPE")
-     json_.refuse("the model is " + io::quoted_text(type) + ", only 'BPE' is supported");
+    expect_model(json_, "BPE");
    } else if (name == "vocab") {
     read_vocabulary();
    } else if (name == "merges") {
@@ -13714,17 +13752,6 @@ inline std::vector<std::pair<std::string, std::string>> read_merge_lines(std::st
  }
  return merges;
 }
-inline byte_pair_encoding checked_encoding(byte_pair_tables tables, const std::string& origin) {
- try {
-  return byte_pair_encoding(std::move(tables));
- } catch (const argument_error& wrong) {
-  throw data_error(origin + ": " + wrong.what());
- }
-}
-inline std::string text_of_file(const files::path& path) {
- const auto bytes = io::read_file(path);
- return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 }
 
 /// Parses the texts of GPT-2's two files; "<|endoftext|>", if the vocabulary has it, is special.
@@ -13736,7 +13763,8 @@ inline byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabula
  tables.merges = detail::read_merge_lines(merges, merges_origin);
  for (const auto& [token, id] : tables.vocabulary)
   if (token == "<|endoftext|>") tables.added.push_back({token, id});
- return detail::checked_encoding(std::move(tables), vocabulary_origin + " and " + merges_origin);
+ return detail::made_of_file(vocabulary_origin + " and " + merges_origin,
+        [&] { return byte_pair_encoding(std::move(tables)); });
 }
 
 /// Parses the text of a tokenizer.json whose model is BPE after a ByteLevel pre-tokenizer (GPT-2,
@@ -13746,7 +13774,8 @@ inline byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabula
 /// change tokens (other normalizers, other patterns, dropout, ...) throw data_error.
 inline byte_pair_encoding byte_pair_encoding_from_json(std::string_view tokenizer_json,
              const std::string& origin = "tokenizer.json") {
- return detail::checked_encoding(detail::tokenizer_file(tokenizer_json, origin).tables(), origin);
+ return detail::made_of_file(
+  origin, [&] { return byte_pair_encoding(detail::tokenizer_file(tokenizer_json, origin).tables()); });
 }
 
 /// Reads vocab.json and merges.txt. Throws data_error naming the file and the problem.
@@ -14510,43 +14539,28 @@ class unigram_file {
 public:
  unigram_file(std::string_view text, const std::string& origin) : json_(text, origin, 64), origin_(origin) {}
  unigram_tables tables() {
-  bool has_model = false;
   result_.prefix = blank_prefix::none;
-  json_.begin_object();
-  for (std::string name; json_.next_name(name);) {
-   if (passed_null()) continue;
-   if (name == "model") {
-    has_model = true;
+  result_.added = read_tokenizer_file(json_, origin_, [&](const std::string& name) {
+   if (name == "model")
     read_model();
-   } else if (name == "added_tokens") {
-    json_.begin_array();
-    while (json_.next_element()) result_.added.push_back(read_added_token(json_));
-   } else if (name == "normalizer") {
+   else if (name == "normalizer")
     read_change();
-   } else if (name == "pre_tokenizer") {
+   else if (name == "pre_tokenizer")
     read_pre_tokenizer();
-   } else {
-    json_.skip();
-   }
-  }
-  json_.end();
-  if (!has_model) throw data_error(origin_ + ": no model");
+   else
+    return false;
+   return true;
+  });
   if (result_.prefix == blank_prefix::none) result_.split_at_blanks = false;
   return std::move(result_);
  }
 private:
- bool passed_null() {
-  if (json_.peek() != io::json_kind::null) return false;
-  json_.null();
-  return true;
- }
  void read_model() {
   json_.begin_object();
   for (std::string name; json_.next_name(name);) {
-   if (passed_null()) continue;
+   if (json_.pass_null()) continue;
    if (name == "type") {
-    if (const std::string type = json_.string(); type != "Unigram")
-     json_.refuse("the model is " + io::quoted_text(type) + ", only 'Unigram' is supported");
+    expect_model(json_, "Unigram");
    } else if (name == "unk_id") {
     result_.unknown = static_cast<std::int32_t>(std::clamp<std::int64_t>(json_.integer(), -1, INT32_MAX));
    } else if (name == "byte_fallback") {
@@ -14581,7 +14595,7 @@ private:
    if (name == "type") {
     type = json_.string();
    } else if (name == "precompiled_charsmap") {
-    if (!passed_null()) content = json_.string();
+    if (!json_.pass_null()) content = json_.string();
    } else if (name == "prepend" || name == "content") {
     content = json_.string();
    } else if (name == "strip_left") {
@@ -14645,17 +14659,11 @@ private:
 /// are those of `encode(text, add_special_tokens=False)`. Throws data_error for what would change
 /// tokens and is not supported.
 inline unigram unigram_from_json(std::string_view tokenizer_json, const std::string& origin = "tokenizer.json") {
- try {
-  return unigram(detail::unigram_file(tokenizer_json, origin).tables());
- } catch (const argument_error& wrong) {
-  throw data_error(origin + ": " + wrong.what());
- }
+ return detail::made_of_file(origin, [&] { return unigram(detail::unigram_file(tokenizer_json, origin).tables()); });
 }
 /// Reads a tokenizer.json. Throws data_error naming the file.
 inline unigram load_unigram(const files::path& tokenizer_json) {
- const auto bytes = io::read_file(tokenizer_json);
- return unigram_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-       io::detail::quoted(tokenizer_json));
+ return unigram_from_json(detail::text_of_file(tokenizer_json), io::detail::quoted(tokenizer_json));
 }
 }
 // -- tapegraph/data/text/word_piece.hpp
@@ -14889,16 +14897,10 @@ public:
   options_.clean_text = options_.separate_chinese = options_.lower_case = false;
  }
  word_piece read() {
-  bool has_model = false, splits = false;
-  json_.begin_object();
-  for (std::string name; json_.next_name(name);) {
-   if (passed_null()) continue;
+  bool splits = false;
+  added_ = read_tokenizer_file(json_, origin_, [&](const std::string& name) {
    if (name == "model") {
-    has_model = true;
     read_model();
-   } else if (name == "added_tokens") {
-    json_.begin_array();
-    while (json_.next_element()) added_.push_back(read_added_token(json_));
    } else if (name == "normalizer") {
     read_normalizer();
    } else if (name == "pre_tokenizer") {
@@ -14906,20 +14908,14 @@ public:
     if (const std::string type = read_type(); type != "BertPreTokenizer")
      json_.refuse("the pre_tokenizer " + io::quoted_text(type) + " is not supported");
    } else {
-    json_.skip();
+    return false;
    }
-  }
-  json_.end();
-  if (!has_model) throw data_error(origin_ + ": no model");
+   return true;
+  });
   if (!splits) throw data_error(origin_ + ": no pre_tokenizer, BertPreTokenizer is supported");
   return word_piece(std::move(tokens_), std::move(options_), std::move(added_));
  }
 private:
- bool passed_null() {
-  if (json_.peek() != io::json_kind::null) return false;
-  json_.null();
-  return true;
- }
  std::string read_type() {
   std::string type;
   json_.begin_object();
@@ -14933,7 +14929,7 @@ private:
  void read_normalizer() {
   json_.begin_object();
   for (std::string name; json_.next_name(name);) {
-   if (passed_null()) continue;
+   if (json_.pass_null()) continue;
    if (name == "type") {
     if (const std::string type = json_.string(); type != "BertNormalizer")
      json_.refuse("the normalizer " + io::quoted_text(type) + " is not supported");
@@ -14955,8 +14951,7 @@ private:
   json_.begin_object();
   for (std::string name; json_.next_name(name);) {
    if (name == "type") {
-    if (const std::string type = json_.string(); type != "WordPiece")
-     json_.refuse("the model is " + io::quoted_text(type) + ", only 'WordPiece' is supported");
+    expect_model(json_, "WordPiece");
    } else if (name == "unk_token") {
     options_.unknown = json_.string();
    } else if (name == "continuing_subword_prefix") {
@@ -14995,11 +14990,7 @@ private:
 /// BertNormalizer or none. Post-processors are not applied: tokens are those of `encode(text,
 /// add_special_tokens=False)`. Throws data_error for what would change tokens and is not supported.
 inline word_piece word_piece_from_json(std::string_view tokenizer_json, const std::string& origin = "tokenizer.json") {
- try {
-  return detail::word_piece_file(tokenizer_json, origin).read();
- } catch (const argument_error& wrong) {
-  throw data_error(origin + ": " + wrong.what());
- }
+ return detail::made_of_file(origin, [&] { return detail::word_piece_file(tokenizer_json, origin).read(); });
 }
 
 /// Parses BERT's vocab.txt, a token a line. Those in brackets are special: "[CLS]".
@@ -15017,18 +15008,13 @@ inline word_piece word_piece_from_vocabulary(std::string_view text, const word_p
    if (line == special) added.push_back({std::string(line), static_cast<std::int32_t>(tokens.size())});
   tokens.emplace_back(line);
  }
- try {
-  return word_piece(std::move(tokens), options, std::move(added));
- } catch (const argument_error& wrong) {
-  throw data_error(origin + ": " + wrong.what());
- }
+ return detail::made_of_file(origin, [&] { return word_piece(std::move(tokens), options, std::move(added)); });
 }
 
 /// Reads a tokenizer.json or, by its extension, a vocab.txt, whose text was in lower case unless
 /// `options` say otherwise. Throws data_error naming the file.
 inline word_piece load_word_piece(const files::path& path, const word_piece_options& options = {}) {
- const auto bytes = io::read_file(path);
- const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+ const std::string text = detail::text_of_file(path);
  const std::string origin = io::detail::quoted(path);
  return path.native().ends_with(".txt") ? word_piece_from_vocabulary(text, options, origin)
           : word_piece_from_json(text, origin);

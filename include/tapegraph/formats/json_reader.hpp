@@ -81,6 +81,12 @@ public:
         expect(json_kind::null, "null");
         word("null");
     }
+    /// Passes a null; whether there was one.
+    bool pass_null() {
+        if (peek() != json_kind::null) return false;
+        null();
+        return true;
+    }
     /// Skips the next value of any kind; its content must be valid JSON, too.
     void skip();
     /// Requires that only blanks follow.

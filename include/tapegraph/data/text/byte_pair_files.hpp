@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tapegraph/data/text/added_tokens_json.hpp>
 #include <tapegraph/data/text/byte_pair.hpp>
 #include <tapegraph/data/text/pre_tokenizer_json.hpp>
+#include <tapegraph/data/text/tokenizer_file.hpp>
 #include <tapegraph/data/text/tokenizer_json.hpp>
 #include <tapegraph/formats/json_reader.hpp>
 #include <tapegraph/formats/path.hpp>
@@ -33,27 +33,20 @@ public:
     tokenizer_file(std::string_view text, const std::string& origin) : json_(text, origin, 64), origin_(origin) {}
 
     byte_pair_tables tables() {
-        json_.begin_object();
-        bool has_model = false, byte_level = false;
-        for (std::string name; json_.next_name(name);) {
-            if (passed_null()) continue;
+        bool byte_level = false;
+        result_.added = read_tokenizer_file(json_, origin_, [&](const std::string& name) {
             if (name == "model") {
-                has_model = true;
                 read_model();
-            } else if (name == "added_tokens") {
-                json_.begin_array();
-                while (json_.next_element()) result_.added.push_back(read_added_token(json_));
             } else if (name == "pre_tokenizer") {
                 result_.split = byte_level_split::none;
                 byte_level = read_pre_tokenizer();
             } else if (name == "normalizer") {
                 result_.normalizers = read_normalizers(json_);
             } else {
-                json_.skip();
+                return false;
             }
-        }
-        json_.end();
-        if (!has_model) throw data_error(origin_ + ": no model");
+            return true;
+        });
         const auto& normal = result_.normalizers;
         const bool marks = result_.prefix != blank_prefix::none ||
                            std::find(normal.begin(), normal.end(), text_normalizer::mark_blanks) != normal.end();
@@ -82,21 +75,15 @@ public:
     }
 
 private:
-    bool passed_null() {
-        if (json_.peek() != io::json_kind::null) return false;
-        json_.null();
-        return true;
-    }
     void expect_nothing(const char* name) {
         if (!json_.string().empty()) json_.refuse(std::string(name) + " is not supported");
     }
     void read_model() {
         json_.begin_object();
         for (std::string name; json_.next_name(name);) {
-            if (passed_null()) continue;
+            if (json_.pass_null()) continue;
             if (name == "type") {
-                if (const std::string type = json_.string(); type != "BPE")
-                    json_.refuse("the model is " + io::quoted_text(type) + ", only 'BPE' is supported");
+                expect_model(json_, "BPE");
             } else if (name == "vocab") {
                 read_vocabulary();
             } else if (name == "merges") {
@@ -203,19 +190,6 @@ inline std::vector<std::pair<std::string, std::string>> read_merge_lines(std::st
     return merges;
 }
 
-inline byte_pair_encoding checked_encoding(byte_pair_tables tables, const std::string& origin) {
-    try {
-        return byte_pair_encoding(std::move(tables));
-    } catch (const argument_error& wrong) {
-        throw data_error(origin + ": " + wrong.what());
-    }
-}
-
-inline std::string text_of_file(const files::path& path) {
-    const auto bytes = io::read_file(path);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 } // namespace detail
 
 /// Parses the texts of GPT-2's two files; "<|endoftext|>", if the vocabulary has it, is special.
@@ -227,7 +201,8 @@ inline byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabula
     tables.merges = detail::read_merge_lines(merges, merges_origin);
     for (const auto& [token, id] : tables.vocabulary)
         if (token == "<|endoftext|>") tables.added.push_back({token, id});
-    return detail::checked_encoding(std::move(tables), vocabulary_origin + " and " + merges_origin);
+    return detail::made_of_file(vocabulary_origin + " and " + merges_origin,
+                                [&] { return byte_pair_encoding(std::move(tables)); });
 }
 
 /// Parses the text of a tokenizer.json whose model is BPE after a ByteLevel pre-tokenizer (GPT-2,
@@ -237,7 +212,8 @@ inline byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabula
 /// change tokens (other normalizers, other patterns, dropout, ...) throw data_error.
 inline byte_pair_encoding byte_pair_encoding_from_json(std::string_view tokenizer_json,
                                                        const std::string& origin = "tokenizer.json") {
-    return detail::checked_encoding(detail::tokenizer_file(tokenizer_json, origin).tables(), origin);
+    return detail::made_of_file(
+        origin, [&] { return byte_pair_encoding(detail::tokenizer_file(tokenizer_json, origin).tables()); });
 }
 
 /// Reads vocab.json and merges.txt. Throws data_error naming the file and the problem.

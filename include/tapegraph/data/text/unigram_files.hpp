@@ -1,9 +1,8 @@
 #pragma once
 
-#include <tapegraph/data/text/added_tokens_json.hpp>
 #include <tapegraph/data/text/pre_tokenizer_json.hpp>
+#include <tapegraph/data/text/tokenizer_file.hpp>
 #include <tapegraph/data/text/unigram.hpp>
-#include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/json_reader.hpp>
 #include <tapegraph/formats/path.hpp>
 
@@ -25,44 +24,29 @@ public:
     unigram_file(std::string_view text, const std::string& origin) : json_(text, origin, 64), origin_(origin) {}
 
     unigram_tables tables() {
-        bool has_model = false;
         result_.prefix = blank_prefix::none;
-        json_.begin_object();
-        for (std::string name; json_.next_name(name);) {
-            if (passed_null()) continue;
-            if (name == "model") {
-                has_model = true;
+        result_.added = read_tokenizer_file(json_, origin_, [&](const std::string& name) {
+            if (name == "model")
                 read_model();
-            } else if (name == "added_tokens") {
-                json_.begin_array();
-                while (json_.next_element()) result_.added.push_back(read_added_token(json_));
-            } else if (name == "normalizer") {
+            else if (name == "normalizer")
                 read_change();
-            } else if (name == "pre_tokenizer") {
+            else if (name == "pre_tokenizer")
                 read_pre_tokenizer();
-            } else {
-                json_.skip();
-            }
-        }
-        json_.end();
-        if (!has_model) throw data_error(origin_ + ": no model");
+            else
+                return false;
+            return true;
+        });
         if (result_.prefix == blank_prefix::none) result_.split_at_blanks = false;
         return std::move(result_);
     }
 
 private:
-    bool passed_null() {
-        if (json_.peek() != io::json_kind::null) return false;
-        json_.null();
-        return true;
-    }
     void read_model() {
         json_.begin_object();
         for (std::string name; json_.next_name(name);) {
-            if (passed_null()) continue;
+            if (json_.pass_null()) continue;
             if (name == "type") {
-                if (const std::string type = json_.string(); type != "Unigram")
-                    json_.refuse("the model is " + io::quoted_text(type) + ", only 'Unigram' is supported");
+                expect_model(json_, "Unigram");
             } else if (name == "unk_id") {
                 result_.unknown = static_cast<std::int32_t>(std::clamp<std::int64_t>(json_.integer(), -1, INT32_MAX));
             } else if (name == "byte_fallback") {
@@ -97,7 +81,7 @@ private:
             if (name == "type") {
                 type = json_.string();
             } else if (name == "precompiled_charsmap") {
-                if (!passed_null()) content = json_.string();
+                if (!json_.pass_null()) content = json_.string();
             } else if (name == "prepend" || name == "content") {
                 content = json_.string();
             } else if (name == "strip_left") {
@@ -163,17 +147,11 @@ private:
 /// are those of `encode(text, add_special_tokens=False)`. Throws data_error for what would change
 /// tokens and is not supported.
 inline unigram unigram_from_json(std::string_view tokenizer_json, const std::string& origin = "tokenizer.json") {
-    try {
-        return unigram(detail::unigram_file(tokenizer_json, origin).tables());
-    } catch (const argument_error& wrong) {
-        throw data_error(origin + ": " + wrong.what());
-    }
+    return detail::made_of_file(origin, [&] { return unigram(detail::unigram_file(tokenizer_json, origin).tables()); });
 }
 /// Reads a tokenizer.json. Throws data_error naming the file.
 inline unigram load_unigram(const files::path& tokenizer_json) {
-    const auto bytes = io::read_file(tokenizer_json);
-    return unigram_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                             io::detail::quoted(tokenizer_json));
+    return unigram_from_json(detail::text_of_file(tokenizer_json), io::detail::quoted(tokenizer_json));
 }
 
 } // namespace tapegraph::data

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/data/text/added_tokens_json.hpp>
+#include <tapegraph/data/text/tokenizer_file.hpp>
 #include <tapegraph/data/text/word_piece.hpp>
 #include <tapegraph/formats/file.hpp>
 #include <tapegraph/formats/json_reader.hpp>
@@ -27,16 +27,10 @@ public:
     }
 
     word_piece read() {
-        bool has_model = false, splits = false;
-        json_.begin_object();
-        for (std::string name; json_.next_name(name);) {
-            if (passed_null()) continue;
+        bool splits = false;
+        added_ = read_tokenizer_file(json_, origin_, [&](const std::string& name) {
             if (name == "model") {
-                has_model = true;
                 read_model();
-            } else if (name == "added_tokens") {
-                json_.begin_array();
-                while (json_.next_element()) added_.push_back(read_added_token(json_));
             } else if (name == "normalizer") {
                 read_normalizer();
             } else if (name == "pre_tokenizer") {
@@ -44,21 +38,15 @@ public:
                 if (const std::string type = read_type(); type != "BertPreTokenizer")
                     json_.refuse("the pre_tokenizer " + io::quoted_text(type) + " is not supported");
             } else {
-                json_.skip();
+                return false;
             }
-        }
-        json_.end();
-        if (!has_model) throw data_error(origin_ + ": no model");
+            return true;
+        });
         if (!splits) throw data_error(origin_ + ": no pre_tokenizer, BertPreTokenizer is supported");
         return word_piece(std::move(tokens_), std::move(options_), std::move(added_));
     }
 
 private:
-    bool passed_null() {
-        if (json_.peek() != io::json_kind::null) return false;
-        json_.null();
-        return true;
-    }
     std::string read_type() {
         std::string type;
         json_.begin_object();
@@ -72,7 +60,7 @@ private:
     void read_normalizer() {
         json_.begin_object();
         for (std::string name; json_.next_name(name);) {
-            if (passed_null()) continue;
+            if (json_.pass_null()) continue;
             if (name == "type") {
                 if (const std::string type = json_.string(); type != "BertNormalizer")
                     json_.refuse("the normalizer " + io::quoted_text(type) + " is not supported");
@@ -94,8 +82,7 @@ private:
         json_.begin_object();
         for (std::string name; json_.next_name(name);) {
             if (name == "type") {
-                if (const std::string type = json_.string(); type != "WordPiece")
-                    json_.refuse("the model is " + io::quoted_text(type) + ", only 'WordPiece' is supported");
+                expect_model(json_, "WordPiece");
             } else if (name == "unk_token") {
                 options_.unknown = json_.string();
             } else if (name == "continuing_subword_prefix") {
@@ -136,11 +123,7 @@ private:
 /// BertNormalizer or none. Post-processors are not applied: tokens are those of `encode(text,
 /// add_special_tokens=False)`. Throws data_error for what would change tokens and is not supported.
 inline word_piece word_piece_from_json(std::string_view tokenizer_json, const std::string& origin = "tokenizer.json") {
-    try {
-        return detail::word_piece_file(tokenizer_json, origin).read();
-    } catch (const argument_error& wrong) {
-        throw data_error(origin + ": " + wrong.what());
-    }
+    return detail::made_of_file(origin, [&] { return detail::word_piece_file(tokenizer_json, origin).read(); });
 }
 
 /// Parses BERT's vocab.txt, a token a line. Those in brackets are special: "[CLS]".
@@ -158,18 +141,13 @@ inline word_piece word_piece_from_vocabulary(std::string_view text, const word_p
             if (line == special) added.push_back({std::string(line), static_cast<std::int32_t>(tokens.size())});
         tokens.emplace_back(line);
     }
-    try {
-        return word_piece(std::move(tokens), options, std::move(added));
-    } catch (const argument_error& wrong) {
-        throw data_error(origin + ": " + wrong.what());
-    }
+    return detail::made_of_file(origin, [&] { return word_piece(std::move(tokens), options, std::move(added)); });
 }
 
 /// Reads a tokenizer.json or, by its extension, a vocab.txt, whose text was in lower case unless
 /// `options` say otherwise. Throws data_error naming the file.
 inline word_piece load_word_piece(const files::path& path, const word_piece_options& options = {}) {
-    const auto bytes = io::read_file(path);
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const std::string text = detail::text_of_file(path);
     const std::string origin = io::detail::quoted(path);
     return path.native().ends_with(".txt") ? word_piece_from_vocabulary(text, options, origin)
                                            : word_piece_from_json(text, origin);
