@@ -134,7 +134,7 @@ class Mutant:
         self.header, self.begin, self.end, self.text = header, begin, end, text
         self.was = source[begin:end]
         kind_text, kind = kind, kind.split()[0]
-        self.together = kind not in ("deleted", "operator") and not (kind == "negated" and header in VJPS_ALONE) and not text.startswith("{")
+        self.together = kind not in ("deleted", "operator") and not (kind == "negated" and header in VJPS_ALONE) and not text.startswith("{") and not self.was.startswith("{")
         self.negates, self.decides = kind == "negated", kind == "condition"
         line = source.count("\n", 0, begin) + 1
         was = " ".join(source[begin:end].split())
@@ -220,6 +220,8 @@ def mutants_of(header):
         named = re.findall(r"\b(\w+_options)&? " + use.group(1) + r"\b", source[:use.start()])
         if named:
             add(use.start(), use.end(), f"{named[-1]}{{}}.{use.group(2)}", "ignored")
+    for m in result:  # of two in one place, such as an option in a condition, the wider is compiled alone
+        m.together = m.together and not any(m is not n and m.begin <= n.begin and n.end <= m.end for n in result)
     return result
 
 

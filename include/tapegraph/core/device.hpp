@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 
 #include <algorithm>
@@ -97,7 +98,31 @@ inline device_backend& cuda_backend() {
     return backend;
 }
 
-inline std::string readable_bytes(std::size_t bytes) {
+std::string readable_bytes(std::size_t bytes);
+
+// The processor's properties, read from Linux; unknown elsewhere.
+device_report cpu_report();
+
+/// Why a device cannot be used; empty if it can.
+std::string why_unavailable(device d);
+
+} // namespace detail
+
+/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
+std::vector<device_report> list_devices();
+
+/// A table with one line per device.
+std::string device_table(const std::vector<device_report>& devices = list_devices());
+
+/// Throws device_error with the reason if the device cannot be used.
+void check_available(device d);
+
+/// The device if it can be used, else the CPU; the first fallback prints the reason to stderr.
+device available_or_cpu(device wanted);
+
+#if TG_DEFINES(runtime)
+
+TG_DEFINITION std::string detail::readable_bytes(std::size_t bytes) {
     const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
     double value = static_cast<double>(bytes);
     int unit = 0;
@@ -107,8 +132,7 @@ inline std::string readable_bytes(std::size_t bytes) {
     return text;
 }
 
-// The processor's properties, read from Linux; unknown elsewhere.
-inline device_report cpu_report() {
+TG_DEFINITION device_report detail::cpu_report() {
     device_report r{device::cpu(), "processor"};
     const auto each_line = [](const char* file, const auto& f) {
         std::FILE* const lines = std::fopen(file, "r");
@@ -131,8 +155,7 @@ inline device_report cpu_report() {
     return r;
 }
 
-/// Why a device cannot be used; empty if it can.
-inline std::string why_unavailable(device d) {
+TG_DEFINITION std::string detail::why_unavailable(device d) {
     if (d.is_cpu()) return {};
     const device_backend& backend = cuda_backend();
     if (backend.count == nullptr)
@@ -146,10 +169,7 @@ inline std::string why_unavailable(device d) {
     return {};
 }
 
-} // namespace detail
-
-/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
-inline std::vector<device_report> list_devices() {
+TG_DEFINITION std::vector<device_report> list_devices() {
     std::vector<device_report> devices{detail::cpu_report()};
     const detail::device_backend& backend = detail::cuda_backend();
     const int count = backend.count == nullptr ? 0 : backend.count();
@@ -157,8 +177,7 @@ inline std::vector<device_report> list_devices() {
     return devices;
 }
 
-/// A table with one line per device.
-inline std::string device_table(const std::vector<device_report>& devices = list_devices()) {
+TG_DEFINITION std::string device_table(const std::vector<device_report>& devices) {
     std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
     for (const device_report& r : devices) {
         const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
@@ -178,13 +197,11 @@ inline std::string device_table(const std::vector<device_report>& devices = list
     return text;
 }
 
-/// Throws device_error with the reason if the device cannot be used.
-inline void check_available(device d) {
+TG_DEFINITION void check_available(device d) {
     if (const std::string why = detail::why_unavailable(d); !why.empty()) throw device_error(why);
 }
 
-/// The device if it can be used, else the CPU; the first fallback prints the reason to stderr.
-inline device available_or_cpu(device wanted) {
+TG_DEFINITION device available_or_cpu(device wanted) {
     const std::string why = detail::why_unavailable(wanted);
     if (why.empty()) return wanted;
     // One line per process.
@@ -194,5 +211,7 @@ inline device available_or_cpu(device wanted) {
     static_cast<void>(warned);
     return device::cpu();
 }
+
+#endif
 
 } // namespace tapegraph

@@ -19,9 +19,7 @@ inline const char* environment(const char* variable) {
 }
 
 /// Throws argument_error: "TAPEGRAPH_ISA='avx9': expected baseline, avx2 or avx512".
-[[noreturn]] inline void refuse_environment(const char* variable, const char* value, const std::string& expected) {
-    throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
-}
+[[noreturn]] void refuse_environment(const char* variable, const char* value, const std::string& expected);
 
 /// The index of a variable's value in a list of words; `otherwise` where it is not set. Throws
 /// argument_error that names the variable, its value and the words.
@@ -45,6 +43,11 @@ TG_DEFINITION int environment_choice(const char* variable, std::initializer_list
         expected.append(i == 0 ? "" : i + 1 == count ? " or " : ", ").append(word);
     }
     refuse_environment(variable, value, expected);
+}
+
+[[noreturn]] TG_DEFINITION void refuse_environment(const char* variable, const char* value,
+                                                   const std::string& expected) {
+    throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
 }
 
 #endif

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
 
 #include <cstddef>
@@ -38,11 +39,8 @@ struct index_error : range_error {
 
 /// The message for an index outside [0, extent); `position` is where the index stands, "12" or "[3,
 /// 1]".
-inline std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
-                                 std::int64_t extent) {
-    return operation + ": index " + std::to_string(index) + " at position " + position + " is outside [0, " +
-           std::to_string(extent) + ")";
-}
+std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
+                          std::int64_t extent);
 
 /// An argument that makes no sense: a negative batch size, an unknown name, a missing gradient.
 struct argument_error : error {
@@ -78,5 +76,15 @@ struct out_of_memory : device_error {
     std::size_t requested_bytes;
     std::size_t in_use; ///< bytes of the other buffers
 };
+
+#if TG_DEFINES(runtime)
+
+TG_DEFINITION std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
+                                        std::int64_t extent) {
+    return operation + ": index " + std::to_string(index) + " at position " + position + " is outside [0, " +
+           std::to_string(extent) + ")";
+}
+
+#endif
 
 } // namespace tapegraph

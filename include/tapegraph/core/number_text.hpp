@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
 
 #include <cerrno>
@@ -34,36 +35,7 @@ inline std::string rounded_text(double value, int digits) {
 namespace detail {
 
 /// Where the text of a floating-point number ends, as std::from_chars sees it; `first` if there is none.
-inline const char* end_of_floating(const char* first, const char* last) {
-    const char* at = first;
-    const auto digits = [&] {
-        const char* const from = at;
-        while (at != last && *at >= '0' && *at <= '9') ++at;
-        return at - from;
-    };
-    const auto word = [&](std::string_view small) {
-        if (static_cast<std::size_t>(last - at) < small.size()) return false;
-        for (std::size_t i = 0; i < small.size(); ++i)
-            if ((at[i] | 0x20) != small[i]) return false;
-        at += small.size();
-        return true;
-    };
-    if (at != last && *at == '-') ++at;
-    if (word("infinity") || word("inf") || word("nan")) return at;
-    const auto whole = digits();
-    if (at != last && *at == '.') {
-        ++at;
-        if (digits() + whole == 0) return first;
-    } else if (whole == 0) {
-        return first;
-    }
-    if (at != last && (*at | 0x20) == 'e') {
-        const char* const before = at++;
-        if (at != last && (*at == '+' || *at == '-')) ++at;
-        if (digits() == 0) at = before;
-    }
-    return at;
-}
+const char* end_of_floating(const char* first, const char* last);
 
 /// std::from_chars by strtod and its relatives.
 template <class T>
@@ -102,5 +74,40 @@ std::from_chars_result read_number(std::string_view text, T& value) {
 }
 
 } // namespace detail
+
+#if TG_DEFINES(runtime)
+
+TG_DEFINITION const char* detail::end_of_floating(const char* first, const char* last) {
+    const char* at = first;
+    const auto digits = [&] {
+        const char* const from = at;
+        while (at != last && *at >= '0' && *at <= '9') ++at;
+        return at - from;
+    };
+    const auto word = [&](std::string_view small) {
+        if (static_cast<std::size_t>(last - at) < small.size()) return false;
+        for (std::size_t i = 0; i < small.size(); ++i)
+            if ((at[i] | 0x20) != small[i]) return false;
+        at += small.size();
+        return true;
+    };
+    if (at != last && *at == '-') ++at;
+    if (word("infinity") || word("inf") || word("nan")) return at;
+    const auto whole = digits();
+    if (at != last && *at == '.') {
+        ++at;
+        if (digits() + whole == 0) return first;
+    } else if (whole == 0) {
+        return first;
+    }
+    if (at != last && (*at | 0x20) == 'e') {
+        const char* const before = at++;
+        if (at != last && (*at == '+' || *at == '-')) ++at;
+        if (digits() == 0) at = before;
+    }
+    return at;
+}
+
+#endif
 
 } // namespace tapegraph

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/core/error.hpp>
 
@@ -46,7 +47,14 @@ TG_HD constexpr void combine(V& a, const V& b) {
 
 /// The number of results of a reduction over an empty domain. Throws argument_error for a maximum
 /// or minimum of nothing.
-inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int64_t* extents, std::uint32_t axes) {
+std::int64_t results_of_nothing(reduction kind, int rank, const std::int64_t* extents, std::uint32_t axes);
+
+} // namespace detail
+
+#if TG_DEFINES(runtime)
+
+TG_DEFINITION std::int64_t detail::results_of_nothing(reduction kind, int rank, const std::int64_t* extents,
+                                                      std::uint32_t axes) {
     std::int64_t outputs = 1;
     int empty = 0;
     for (int i = rank; i-- > 0;) {
@@ -56,11 +64,11 @@ inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int6
             empty = i;
     }
     if (outputs > 0 && (kind == reduction::maximum || kind == reduction::minimum))
-        throw argument_error(std::string(kind == reduction::maximum ? "max" : "min") + ": axis " + std::to_string(empty) +
-                             " has no elements");
+        throw argument_error(std::string(kind == reduction::maximum ? "max" : "min") + ": axis " +
+                             std::to_string(empty) + " has no elements");
     return outputs;
 }
 
-} // namespace detail
+#endif
 
 } // namespace tapegraph

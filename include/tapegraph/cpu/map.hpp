@@ -48,7 +48,8 @@ TG_VECTORISES inline void copy_run(std::byte* to, const std::byte* from, std::in
     }
 }
 
-TG_VECTORISES inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, std::int64_t count, std::int64_t size) {
+TG_VECTORISES inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, std::int64_t count,
+                                   std::int64_t size) {
     switch (size) {
     case 1: return copy_run<std::uint8_t>(to, from, stride, count);
     case 2: return copy_run<std::uint16_t>(to, from, stride, count);
@@ -79,98 +80,26 @@ public:
 
     /// Writes result k of elements [begin, begin + count) to out[k]; null results are skipped.
     void read(std::int64_t begin, std::int64_t count, void* const* out, const std::int64_t* out_sizes,
-              int outputs) const {
-        alignas(64) std::byte scratch[detail::scratch_bytes];
-        tile t;
-        t.region = region_;
-        const std::int64_t step = direct_ ? count : detail::tile_elements;
-        for (std::int64_t done = 0; done < count; done += step) {
-            t.count = count - done < step ? count - done : step;
-            for (int k = 0; k < outputs; ++k)
-                t.out[k] = out[k] == nullptr ? nullptr : static_cast<std::byte*>(out[k]) + done * out_sizes[k];
-            std::byte* free = scratch;
-            for (int s = 0; s < inputs_; ++s) t.in[s] = locate(slots_[s], begin + done, t.count, free);
-            evaluate_(t);
-        }
-    }
+              int outputs) const;
 
     /// Copies elements [begin, begin + count) of the first operand, repeated where it broadcasts.
     void copy(std::int64_t begin, std::int64_t count, std::byte* to) const { stage(slots_[0], begin, count, to); }
 
     /// The number of elements after which broadcast operands repeat, 1 if none does; 0 if there is
     /// no common period.
-    std::int64_t period() const {
-        std::int64_t longest = 1;
-        for (int s = 0; s < inputs_; ++s) {
-            if (slots_[s].how == detail::slot_plan::access::staged) return 0;
-            if (slots_[s].how == detail::slot_plan::access::periodic) longest = std::max(longest, slots_[s].period);
-        }
-        return longest; // trailing axes: shorter periods divide longer ones
-    }
+    std::int64_t period() const;
     /// Finds the operands of at most detail::tile_elements elements from `begin` on, and the
     /// distance in each operand to the elements that come `stride` later; `stride` is a multiple of
     /// period(), which is not 0.
-    void locate(std::int64_t begin, std::int64_t stride, const void** in, std::int64_t* strides) const {
-        for (int s = 0; s < inputs_; ++s) {
-            std::byte* none = nullptr;
-            in[s] = locate(slots_[s], begin, 0, none);
-            strides[s] = slots_[s].how == detail::slot_plan::access::direct ? stride : 0;
-        }
-    }
+    void locate(std::int64_t begin, std::int64_t stride, const void** in, std::int64_t* strides) const;
 
 private:
-    void plan(int s, const buffer_view& view) {
-        detail::slot_plan& p = slots_[s];
-        p.data = static_cast<const std::byte*>(view.data);
-        p.size = static_cast<std::int64_t>(size_of(view.type));
-        const std::int64_t count = view.elements();
-        if (detail::has_all(view, elements_)) {
-            p.how = detail::slot_plan::access::direct;
-            return;
-        }
-        direct_ = false;
-        p.period = count;
-        const std::int64_t length = count + (elements_ < detail::tile_elements ? elements_ : detail::tile_elements);
-        const std::size_t bytes = static_cast<std::size_t>((length * p.size + 63) / 64 * 64);
-        if (!trails(p, view, count) || used_ + bytes > sizeof tables_) {
-            p.how = detail::slot_plan::access::staged;
-            return;
-        }
-        std::byte* const table = tables_ + used_;
-        used_ += bytes;
-        p.how = detail::slot_plan::access::periodic;
-        if (count == 1) {
-            detail::copy_run(table, p.data, 0, length, p.size);
-        } else {
-            for (std::int64_t at = 0; at < length; at += count) {
-                const std::int64_t run = length - at < count ? length - at : count;
-                std::memcpy(table + at * p.size, p.data, static_cast<std::size_t>(run * p.size));
-            }
-        }
-        p.data = table;
-    }
+    void plan(int s, const buffer_view& view);
 
     // Sets an operand's strides. Returns whether the operand is the domain's trailing axes, with
     // extents of 1 in front: its strides are those of a contiguous block for the last axes and zero
     // before.
-    bool trails(detail::slot_plan& p, const buffer_view& view, std::int64_t count) const {
-        const int lead = rank_ - view.rank;
-        std::int64_t stride = 1, expected = 1;
-        bool trailing = true, inside = true;
-        for (int i = rank_ - 1; i >= 0; --i) {
-            const std::int64_t own = i >= lead ? view.extents[i - lead] : 1;
-            p.strides[i] = own == 1 ? 0 : stride;
-            stride *= own;
-            if (extents_[i] == 1) continue;
-            if (inside && p.strides[i] == expected && expected < count) {
-                expected *= extents_[i];
-                continue;
-            }
-            inside = false;
-            trailing = trailing && p.strides[i] == 0;
-        }
-        return trailing && expected == count;
-    }
+    bool trails(detail::slot_plan& p, const buffer_view& view, std::int64_t count) const;
 
     const void* locate(const detail::slot_plan& p, std::int64_t begin, std::int64_t count, std::byte*& free) const {
         if (p.how == detail::slot_plan::access::direct) return p.data + begin * p.size;
@@ -182,29 +111,7 @@ private:
     }
 
     // Walks the index space from `begin`, the innermost axis in runs.
-    void stage(const detail::slot_plan& p, std::int64_t begin, std::int64_t count, std::byte* target) const {
-        std::int64_t index[max_rank]{};
-        std::int64_t rest = begin, offset = 0;
-        for (int i = rank_ - 1; i >= 0; --i) {
-            index[i] = rest % extents_[i];
-            rest /= extents_[i];
-            offset += index[i] * p.strides[i];
-        }
-        const int last = rank_ - 1;
-        for (std::int64_t done = 0; done < count;) {
-            std::int64_t run = extents_[last] - index[last];
-            run = run < count - done ? run : count - done;
-            detail::copy_run(target + done * p.size, p.data + offset * p.size, p.strides[last], run, p.size);
-            done += run;
-            offset += run * p.strides[last];
-            index[last] += run;
-            for (int i = last; i > 0 && index[i] == extents_[i]; --i) {
-                offset += p.strides[i - 1] - extents_[i] * p.strides[i];
-                index[i] = 0;
-                ++index[i - 1];
-            }
-        }
-    }
+    void stage(const detail::slot_plan& p, std::int64_t begin, std::int64_t count, std::byte* target) const;
 
     tile_function evaluate_;
     const interpreted_region* region_;
@@ -266,6 +173,119 @@ TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
         reader.read(begin, count, part, sizes, call.outputs);
     });
 }
+#endif
+
+#if TG_DEFINES(runtime)
+
+TG_DEFINITION void region_reader::plan(int s, const buffer_view& view) {
+    detail::slot_plan& p = slots_[s];
+    p.data = static_cast<const std::byte*>(view.data);
+    p.size = static_cast<std::int64_t>(size_of(view.type));
+    const std::int64_t count = view.elements();
+    if (detail::has_all(view, elements_)) {
+        p.how = detail::slot_plan::access::direct;
+        return;
+    }
+    direct_ = false;
+    p.period = count;
+    const std::int64_t length = count + (elements_ < detail::tile_elements ? elements_ : detail::tile_elements);
+    const std::size_t bytes = static_cast<std::size_t>((length * p.size + 63) / 64 * 64);
+    if (!trails(p, view, count) || used_ + bytes > sizeof tables_) {
+        p.how = detail::slot_plan::access::staged;
+        return;
+    }
+    std::byte* const table = tables_ + used_;
+    used_ += bytes;
+    p.how = detail::slot_plan::access::periodic;
+    if (count == 1) {
+        detail::copy_run(table, p.data, 0, length, p.size);
+    } else {
+        for (std::int64_t at = 0; at < length; at += count) {
+            const std::int64_t run = length - at < count ? length - at : count;
+            std::memcpy(table + at * p.size, p.data, static_cast<std::size_t>(run * p.size));
+        }
+    }
+    p.data = table;
+}
+
+TG_DEFINITION void region_reader::stage(const detail::slot_plan& p, std::int64_t begin, std::int64_t count,
+                                        std::byte* target) const {
+    std::int64_t index[max_rank]{};
+    std::int64_t rest = begin, offset = 0;
+    for (int i = rank_ - 1; i >= 0; --i) {
+        index[i] = rest % extents_[i];
+        rest /= extents_[i];
+        offset += index[i] * p.strides[i];
+    }
+    const int last = rank_ - 1;
+    for (std::int64_t done = 0; done < count;) {
+        std::int64_t run = extents_[last] - index[last];
+        run = run < count - done ? run : count - done;
+        detail::copy_run(target + done * p.size, p.data + offset * p.size, p.strides[last], run, p.size);
+        done += run;
+        offset += run * p.strides[last];
+        index[last] += run;
+        for (int i = last; i > 0 && index[i] == extents_[i]; --i) {
+            offset += p.strides[i - 1] - extents_[i] * p.strides[i];
+            index[i] = 0;
+            ++index[i - 1];
+        }
+    }
+}
+
+TG_DEFINITION void region_reader::read(std::int64_t begin, std::int64_t count, void* const* out,
+                                       const std::int64_t* out_sizes, int outputs) const {
+    alignas(64) std::byte scratch[detail::scratch_bytes];
+    tile t;
+    t.region = region_;
+    const std::int64_t step = direct_ ? count : detail::tile_elements;
+    for (std::int64_t done = 0; done < count; done += step) {
+        t.count = count - done < step ? count - done : step;
+        for (int k = 0; k < outputs; ++k)
+            t.out[k] = out[k] == nullptr ? nullptr : static_cast<std::byte*>(out[k]) + done * out_sizes[k];
+        std::byte* free = scratch;
+        for (int s = 0; s < inputs_; ++s) t.in[s] = locate(slots_[s], begin + done, t.count, free);
+        evaluate_(t);
+    }
+}
+
+TG_DEFINITION bool region_reader::trails(detail::slot_plan& p, const buffer_view& view, std::int64_t count) const {
+    const int lead = rank_ - view.rank;
+    std::int64_t stride = 1, expected = 1;
+    bool trailing = true, inside = true;
+    for (int i = rank_ - 1; i >= 0; --i) {
+        const std::int64_t own = i >= lead ? view.extents[i - lead] : 1;
+        p.strides[i] = own == 1 ? 0 : stride;
+        stride *= own;
+        if (extents_[i] == 1) continue;
+        if (inside && p.strides[i] == expected && expected < count) {
+            expected *= extents_[i];
+            continue;
+        }
+        inside = false;
+        trailing = trailing && p.strides[i] == 0;
+    }
+    return trailing && expected == count;
+}
+
+TG_DEFINITION void region_reader::locate(std::int64_t begin, std::int64_t stride, const void** in,
+                                         std::int64_t* strides) const {
+    for (int s = 0; s < inputs_; ++s) {
+        std::byte* none = nullptr;
+        in[s] = locate(slots_[s], begin, 0, none);
+        strides[s] = slots_[s].how == detail::slot_plan::access::direct ? stride : 0;
+    }
+}
+
+TG_DEFINITION std::int64_t region_reader::period() const {
+    std::int64_t longest = 1;
+    for (int s = 0; s < inputs_; ++s) {
+        if (slots_[s].how == detail::slot_plan::access::staged) return 0;
+        if (slots_[s].how == detail::slot_plan::access::periodic) longest = std::max(longest, slots_[s].period);
+    }
+    return longest; // trailing axes: shorter periods divide longer ones
+}
+
 #endif
 
 } // namespace tapegraph::cpu

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/cpu/reduce_leaves.hpp>
 
 #include <algorithm>
@@ -48,7 +49,11 @@ struct plan {
     }
 };
 
-inline plan make_plan(int rank, const std::int64_t* extents, std::uint32_t axes) {
+plan make_plan(int rank, const std::int64_t* extents, std::uint32_t axes);
+
+#if TG_DEFINES(runtime)
+
+TG_DEFINITION plan make_plan(int rank, const std::int64_t* extents, std::uint32_t axes) {
     plan p;
     std::int64_t extent[8];
     bool reduced[8];
@@ -110,5 +115,7 @@ inline plan make_plan(int rank, const std::int64_t* extents, std::uint32_t axes)
     p.tasks = divide_up(p.units() * p.parts, p.in_task);
     return p;
 }
+
+#endif
 
 } // namespace tapegraph::cpu::reduce_detail

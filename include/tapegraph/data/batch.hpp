@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/shape.hpp>
 #include <tapegraph/data/dataset.hpp>
 
@@ -49,12 +50,7 @@ public:
     const std::vector<column_spec>& columns() const { return *columns_; }
 
     /// First byte of a column: count() records of its record_bytes(), aligned to 64 bytes.
-    const std::byte* data(std::size_t column) const {
-        if (column >= columns_->size())
-            throw argument_error("data set: column " + std::to_string(column) + " of " +
-                                 std::to_string(columns_->size()));
-        return data_[column];
-    }
+    const std::byte* data(std::size_t column) const;
     /// The values of a column, [count, record shape...]. Throws dtype_error, argument_error.
     template <class T>
     std::span<const T> values(std::size_t column) const {
@@ -89,5 +85,15 @@ private:
     std::int64_t count_ = 0;
     std::int64_t index_ = 0;
 };
+
+#if TG_DEFINES(data)
+
+TG_DEFINITION const std::byte* batch::data(std::size_t column) const {
+    if (column >= columns_->size())
+        throw argument_error("data set: column " + std::to_string(column) + " of " + std::to_string(columns_->size()));
+    return data_[column];
+}
+
+#endif
 
 } // namespace tapegraph::data

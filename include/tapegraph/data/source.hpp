@@ -26,11 +26,7 @@ struct column_spec {
     std::vector<std::int64_t> shape{};
 
     /// The number of elements in one record.
-    std::int64_t record_size() const {
-        std::int64_t size = 1;
-        for (const auto extent : shape) size *= extent;
-        return size;
-    }
+    std::int64_t record_size() const;
     /// Bytes of a record's values in this column.
     std::size_t record_bytes() const { return static_cast<std::size_t>(record_size()) * size_of(type); }
 };
@@ -185,6 +181,12 @@ TG_DEFINITION void array_source::add(column_spec column, std::shared_ptr<const s
     bytes_.push_back(column.record_bytes());
     data_.push_back(std::move(data));
     columns_.push_back(std::move(column));
+}
+
+TG_DEFINITION std::int64_t column_spec::record_size() const {
+    std::int64_t size = 1;
+    for (const auto extent : shape) size *= extent;
+    return size;
 }
 
 #endif

@@ -47,14 +47,7 @@ operand_info info_of(const expr<Op, Args...>& e) {
 /// traced.
 [[noreturn]] void throw_broadcast_error(const formula_code& code, const formula_values& values);
 
-inline shape broadcast_shape(const formula_code& code, const formula_values& values) {
-    shape result = values.leaves[0]->shape();
-    bool ok = true;
-    for (int i = 1; i < values.leaf_count; ++i)
-        if (!(values.leaves[i]->shape() == result)) result = broadcast(result, values.leaves[i]->shape(), ok);
-    if (!ok) throw_broadcast_error(code, values);
-    return result;
-}
+shape broadcast_shape(const formula_code& code, const formula_values& values);
 
 #if TG_DEFINES_FOR_HOST(eager)
 
@@ -86,6 +79,15 @@ inline shape broadcast_shape(const formula_code& code, const formula_values& val
         registers.push_back(result);
     }
     throw shape_error("formula: shapes do not broadcast");
+}
+
+TG_DEFINITION shape broadcast_shape(const formula_code& code, const formula_values& values) {
+    shape result = values.leaves[0]->shape();
+    bool ok = true;
+    for (int i = 1; i < values.leaf_count; ++i)
+        if (!(values.leaves[i]->shape() == result)) result = broadcast(result, values.leaves[i]->shape(), ok);
+    if (!ok) throw_broadcast_error(code, values);
+    return result;
 }
 
 #endif

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/tape.hpp>
 
 #include <string>
@@ -36,32 +37,40 @@ public:
           present_(static_cast<std::size_t>(end - base)) {}
 
     /// The tangent of a recorded or watched tensor; null when it has none.
-    const any_tensor* find(const any_tensor& t) const {
-        const tape_index p = t.tape_index();
-        if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
-        const auto at = static_cast<std::size_t>(p.index - base_);
-        return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
-    }
+    const any_tensor* find(const any_tensor& t) const;
     void set(int index, any_tensor tangent) {
         tangents_[static_cast<std::size_t>(index - base_)] = std::move(tangent);
         present_[static_cast<std::size_t>(index - base_)] = 1;
     }
 
-    void run(int first, int end) {
-        tape_storage& tape = tape_storage::instance();
-        for (int i = first; i < end; ++i) {
-            tape_record* const r = tape.record(i);
-            if (r == nullptr) continue;
-            if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
-            any_tensor tangent;
-            if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
-        }
-    }
+    void run(int first, int end);
 
 private:
     int base_;
     std::vector<any_tensor> tangents_;
     std::vector<char> present_;
 };
+
+#if TG_DEFINES_FOR_HOST(eager)
+
+TG_DEFINITION void jvp_pass::run(int first, int end) {
+    tape_storage& tape = tape_storage::instance();
+    for (int i = first; i < end; ++i) {
+        tape_record* const r = tape.record(i);
+        if (r == nullptr) continue;
+        if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
+        any_tensor tangent;
+        if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
+    }
+}
+
+TG_DEFINITION const any_tensor* jvp_pass::find(const any_tensor& t) const {
+    const tape_index p = t.tape_index();
+    if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
+    const auto at = static_cast<std::size_t>(p.index - base_);
+    return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
+}
+
+#endif
 
 } // namespace tapegraph::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
 #include <tapegraph/runtime/memory.hpp>
 
@@ -68,27 +69,9 @@ public:
     ~copies() { drop_remote(); }
 
     /// For the CPU to read, or to write (`change`).
-    std::byte* host(bool change) {
-        const std::lock_guard lock(mutex_);
-        if (host_ == nullptr) {
-            own_ = runtime::arena(bytes_ > 0 ? bytes_ : 1);
-            host_ = own_.data();
-        }
-        if (!host_good_ && remote_good_) device_->download(host_, remote_, bytes_);
-        host_good_ = true;
-        remote_good_ = remote_good_ && !change;
-        return host_;
-    }
+    std::byte* host(bool change);
     /// For kernels of a device to read, or to write (`change`).
-    void* remote(runtime::device_runtime& d, bool change) {
-        if (device_ != &d) move_to(d);
-        const std::lock_guard lock(mutex_);
-        if (remote_ == nullptr) remote_ = d.allocate(bytes_, "tensor");
-        if (host_good_ && !remote_good_) d.upload(remote_, host_, bytes_);
-        remote_good_ = true;
-        host_good_ = host_good_ && !change;
-        return remote_;
-    }
+    void* remote(runtime::device_runtime& d, bool change);
 
     bool read_only() const { return read_only_; }
 
@@ -99,14 +82,7 @@ private:
         drop_remote();
         device_ = &d;
     }
-    void drop_remote() {
-        if (remote_is_foreign_)
-            owner_ = nullptr;
-        else if (remote_ != nullptr)
-            device_->release(remote_);
-        remote_ = nullptr;
-        remote_good_ = remote_is_foreign_ = false;
-    }
+    void drop_remote();
 
     std::mutex mutex_; // reading threads may share tensors
     runtime::device_runtime* device_;
@@ -135,21 +111,8 @@ struct alignas(runtime::alignment) storage {
         copies* const both = elsewhere.load(std::memory_order_acquire);
         return both == nullptr ? elements() : both->host(change);
     }
-    void* remote(runtime::device_runtime& d, bool change) {
-        if (elsewhere.load(std::memory_order_acquire) == nullptr) {
-            copies* const made = new copies(d, elements(), bytes);
-            copies* none = nullptr;
-            if (!elsewhere.compare_exchange_strong(none, made)) delete made;
-        }
-        return elsewhere.load(std::memory_order_acquire)->remote(d, change);
-    }
-    static storage* make_on(runtime::device_runtime& d, std::size_t bytes) {
-        auto* const s = new storage;
-        s->size_class = on_device;
-        s->bytes = bytes;
-        s->elsewhere = new copies(d, nullptr, bytes);
-        return s;
-    }
+    void* remote(runtime::device_runtime& d, bool change);
+    static storage* make_on(runtime::device_runtime& d, std::size_t bytes);
     /// Whether the elements are external and read-only.
     bool read_only() const { return size_class == on_device && elsewhere.load(std::memory_order_acquire)->read_only(); }
 };
@@ -197,31 +160,13 @@ public:
     }
 
     /// Returns every cached buffer of this thread to the system.
-    void trim() {
-        for (storage*& head : free_) {
-            while (head != nullptr) {
-                storage* const s = head;
-                head = s->next;
-                pool_counters::instance().made.fetch_sub(static_cast<std::int64_t>(s->bytes),
-                                                         std::memory_order_relaxed);
-                const runtime::arena block = static_cast<runtime::arena&&>(s->block); // frees it on destruction
-                s->~storage();
-            }
-        }
-    }
+    void trim();
 
     ~buffer_pool() { trim(); }
 
 private:
     // Before memory runs out, buffers cached for other sizes are returned to the system.
-    runtime::arena make_block(std::size_t bytes) {
-        try {
-            return runtime::arena(bytes);
-        } catch (const out_of_memory&) {
-            trim();
-        }
-        return runtime::arena(bytes);
-    }
+    runtime::arena make_block(std::size_t bytes);
     static constexpr int class_of(std::size_t bytes) {
         const std::size_t size = bytes <= 64 ? 64 : bytes;
         const int power = static_cast<int>(std::bit_width(size - 1)) - 1; // size in (2^power, 2^(power+1)]
@@ -247,18 +192,7 @@ public:
     /// References external elements, in the CPU's memory or in that of `where`. Read-only ones are
     /// shared as long as they exist: writing copies them first.
     static storage_reference over(void* elements, std::size_t bytes, std::shared_ptr<const void> owner, bool read_only,
-                                  runtime::device_runtime* where = nullptr) {
-        storage_reference r;
-        r.storage_ = new storage;
-        r.storage_->size_class = storage::on_device;
-        r.storage_->bytes = bytes;
-        r.storage_->elsewhere =
-            where == nullptr
-                ? new copies(static_cast<std::byte*>(elements), bytes,
-                             static_cast<std::shared_ptr<const void>&&>(owner), read_only)
-                : new copies(*where, elements, bytes, static_cast<std::shared_ptr<const void>&&>(owner), read_only);
-        return r;
-    }
+                                  runtime::device_runtime* where = nullptr);
     storage_reference(const storage_reference& other) : storage_(other.storage_) {
         if (storage_ != nullptr) storage_->references.fetch_add(1, std::memory_order_relaxed);
     }
@@ -310,5 +244,93 @@ inline void reset_peak_memory() {
 }
 /// Returns cached buffers of the calling thread to the system.
 inline void trim_memory() { detail::buffer_pool::instance().trim(); }
+
+#if TG_DEFINES_FOR_HOST(eager)
+
+TG_DEFINITION void detail::buffer_pool::trim() {
+    for (storage*& head : free_) {
+        while (head != nullptr) {
+            storage* const s = head;
+            head = s->next;
+            pool_counters::instance().made.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+            const runtime::arena block = static_cast<runtime::arena&&>(s->block); // frees it on destruction
+            s->~storage();
+        }
+    }
+}
+
+TG_DEFINITION detail::storage_reference detail::storage_reference::over(void* elements, std::size_t bytes,
+                                                                        std::shared_ptr<const void> owner,
+                                                                        bool read_only,
+                                                                        runtime::device_runtime* where) {
+    storage_reference r;
+    r.storage_ = new storage;
+    r.storage_->size_class = storage::on_device;
+    r.storage_->bytes = bytes;
+    r.storage_->elsewhere = where == nullptr ? new copies(static_cast<std::byte*>(elements), bytes,
+                                                          static_cast<std::shared_ptr<const void>&&>(owner), read_only)
+                                             : new copies(*where, elements, bytes,
+                                                          static_cast<std::shared_ptr<const void>&&>(owner), read_only);
+    return r;
+}
+
+TG_DEFINITION void* detail::copies::remote(runtime::device_runtime& d, bool change) {
+    if (device_ != &d) move_to(d);
+    const std::lock_guard lock(mutex_);
+    if (remote_ == nullptr) remote_ = d.allocate(bytes_, "tensor");
+    if (host_good_ && !remote_good_) d.upload(remote_, host_, bytes_);
+    remote_good_ = true;
+    host_good_ = host_good_ && !change;
+    return remote_;
+}
+
+TG_DEFINITION std::byte* detail::copies::host(bool change) {
+    const std::lock_guard lock(mutex_);
+    if (host_ == nullptr) {
+        own_ = runtime::arena(bytes_ > 0 ? bytes_ : 1);
+        host_ = own_.data();
+    }
+    if (!host_good_ && remote_good_) device_->download(host_, remote_, bytes_);
+    host_good_ = true;
+    remote_good_ = remote_good_ && !change;
+    return host_;
+}
+
+TG_DEFINITION runtime::arena detail::buffer_pool::make_block(std::size_t bytes) {
+    try {
+        return runtime::arena(bytes);
+    } catch (const out_of_memory&) {
+        trim();
+    }
+    return runtime::arena(bytes);
+}
+
+TG_DEFINITION detail::storage* detail::storage::make_on(runtime::device_runtime& d, std::size_t bytes) {
+    auto* const s = new storage;
+    s->size_class = on_device;
+    s->bytes = bytes;
+    s->elsewhere = new copies(d, nullptr, bytes);
+    return s;
+}
+
+TG_DEFINITION void detail::copies::drop_remote() {
+    if (remote_is_foreign_)
+        owner_ = nullptr;
+    else if (remote_ != nullptr)
+        device_->release(remote_);
+    remote_ = nullptr;
+    remote_good_ = remote_is_foreign_ = false;
+}
+
+TG_DEFINITION void* detail::storage::remote(runtime::device_runtime& d, bool change) {
+    if (elsewhere.load(std::memory_order_acquire) == nullptr) {
+        copies* const made = new copies(d, elements(), bytes);
+        copies* none = nullptr;
+        if (!elsewhere.compare_exchange_strong(none, made)) delete made;
+    }
+    return elsewhere.load(std::memory_order_acquire)->remote(d, change);
+}
+
+#endif
 
 } // namespace tapegraph

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
@@ -26,23 +27,7 @@ public:
     ~memory_block() { release(); }
 
     /// Makes the block at least `bytes` long and returns whether it had to grow. A block that grows loses its content.
-    bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
-        if (bytes <= size_) return false;
-        if (external_) {
-            size_ = bytes;
-            return true;
-        }
-        release();
-        if (d == nullptr) {
-            host_ = runtime::arena(bytes);
-            data_ = host_.data();
-        } else {
-            data_ = static_cast<std::byte*>(d->allocate(bytes, what));
-            device_ = d;
-        }
-        size_ = bytes;
-        return true;
-    }
+    bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what);
     /// Uses memory owned by the caller, of at least size() bytes. Call it before
     /// anything is reserved.
     void use(std::byte* memory) {
@@ -53,12 +38,7 @@ public:
     std::size_t size() const { return size_; }
 
 private:
-    void release() {
-        if (device_ != nullptr && data_ != nullptr) device_->release(data_);
-        host_ = runtime::arena();
-        data_ = nullptr;
-        size_ = 0;
-    }
+    void release();
 
     runtime::device_runtime* device_ = nullptr;
     runtime::arena host_;
@@ -87,11 +67,7 @@ public:
     captured_steps& operator=(const captured_steps&) = delete;
     ~captured_steps() { clear(); }
 
-    void clear() {
-        for (const entry& e : entries_)
-            if (e.graph != nullptr) device_->drop(e.graph);
-        entries_.clear();
-    }
+    void clear();
 
     /// Runs `launch`, which launches a program's steps at fixed addresses. The first run only calls
     /// it, because libraries choose their kernels then. The second run is captured, and later runs
@@ -146,5 +122,40 @@ private:
     runtime::device_runtime* device_;
     std::vector<entry> entries_;
 };
+
+#if TG_DEFINES_FOR_HOST(graph)
+
+TG_DEFINITION void captured_steps::clear() {
+    for (const entry& e : entries_)
+        if (e.graph != nullptr) device_->drop(e.graph);
+    entries_.clear();
+}
+
+TG_DEFINITION bool memory_block::reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
+    if (bytes <= size_) return false;
+    if (external_) {
+        size_ = bytes;
+        return true;
+    }
+    release();
+    if (d == nullptr) {
+        host_ = runtime::arena(bytes);
+        data_ = host_.data();
+    } else {
+        data_ = static_cast<std::byte*>(d->allocate(bytes, what));
+        device_ = d;
+    }
+    size_ = bytes;
+    return true;
+}
+
+TG_DEFINITION void memory_block::release() {
+    if (device_ != nullptr && data_ != nullptr) device_->release(data_);
+    host_ = runtime::arena();
+    data_ = nullptr;
+    size_ = 0;
+}
+
+#endif
 
 } // namespace tapegraph::ir

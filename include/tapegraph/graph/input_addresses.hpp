@@ -22,10 +22,7 @@ public:
               numbered<buffer_view>& outputs);
 
     /// Writes an input's new address. Returns false where it has no places.
-    bool move(int input, void* data, const view_offsets& offsets) const {
-        for (const place& p : places_[input]) *p.address = offsets.address(data, p.node);
-        return !places_[input].empty();
-    }
+    bool move(int input, void* data, const view_offsets& offsets) const;
 
 private:
     struct place {
@@ -53,6 +50,11 @@ TG_DEFINITION void input_addresses::find(const program_view& view, numbered<buff
         for (int i = 0; i < view.outputs.size(); ++i)
             if (view.alias[view.outputs[i].node] == of) found.push_back({&outputs[i].data, view.outputs[i].node});
     }
+}
+
+TG_DEFINITION bool input_addresses::move(int input, void* data, const view_offsets& offsets) const {
+    for (const place& p : places_[input]) *p.address = offsets.address(data, p.node);
+    return !places_[input].empty();
 }
 
 #endif

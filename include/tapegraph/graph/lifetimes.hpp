@@ -19,12 +19,7 @@ public:
 
 /// Whether two nodes have the same extents for all values of the symbols: a plan outlives the
 /// current extents.
-inline bool same_extents(const program_view& view, int a, int b) {
-    const entry &x = view.nodes[a], &y = view.nodes[b];
-    bool same = x.rank == y.rank;
-    for (int axis = 0; same && axis < x.rank; ++axis) same = view.pool[x.dims + axis] == view.pool[y.dims + axis];
-    return same;
-}
+bool same_extents(const program_view& view, int a, int b);
 
 /// Whether a node is a view of part of its buffer.
 bool shows_part(const program_view& view, int id);
@@ -46,16 +41,7 @@ private:
 
     /// Whether a step may write its result over a variable. An elementwise kernel reads an element of the old value before it
     /// writes that element of the new one.
-    static bool writes_over(const program_view& view, int step, int variable) {
-        const step_entry& s = view.steps[step];
-        const kernel_entry& kernel = view.kernels[s.kernel];
-        if (reads_part_of(view, s, variable)) return false;
-        if (kernel.kind == static_cast<int>(kernel_kind::region)) return true;
-        if (kernel.kind != static_cast<int>(kernel_kind::operation) || !view.ops[kernel.op]->in_place) return false;
-        for (int k = 1; k < s.inputs; ++k)
-            if (view.alias[view.values[s.first_value + k]] == variable) return false;
-        return true;
-    }
+    static bool writes_over(const program_view& view, int step, int variable);
 };
 
 #if TG_DEFINES_FOR_HOST(graph)
@@ -101,6 +87,24 @@ TG_DEFINITION void lifetimes::find(const program_view& view) {
         else
             death[id] = steps;
     }
+}
+
+TG_DEFINITION bool lifetimes::writes_over(const program_view& view, int step, int variable) {
+    const step_entry& s = view.steps[step];
+    const kernel_entry& kernel = view.kernels[s.kernel];
+    if (reads_part_of(view, s, variable)) return false;
+    if (kernel.kind == static_cast<int>(kernel_kind::region)) return true;
+    if (kernel.kind != static_cast<int>(kernel_kind::operation) || !view.ops[kernel.op]->in_place) return false;
+    for (int k = 1; k < s.inputs; ++k)
+        if (view.alias[view.values[s.first_value + k]] == variable) return false;
+    return true;
+}
+
+TG_DEFINITION bool same_extents(const program_view& view, int a, int b) {
+    const entry &x = view.nodes[a], &y = view.nodes[b];
+    bool same = x.rank == y.rank;
+    for (int axis = 0; same && axis < x.rank; ++axis) same = view.pool[x.dims + axis] == view.pool[y.dims + axis];
+    return same;
 }
 
 #endif

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/graph/lower.hpp>
 #include <tapegraph/ir/text.hpp>
@@ -27,7 +28,7 @@ std::string kernel_operations(const View& view, int k) {
     return name + (region.instructions() > 0 ? " of " + operation_names(region, view.ops) : "");
 }
 
-inline std::string by_method(std::string_view method) { return method.empty() ? "" : " by " + std::string(method); }
+std::string by_method(std::string_view method);
 /// " by winograd" or, on a GPU, " by tf32" where a call of a bound program names its algorithm;
 /// empty otherwise.
 template <class Program>
@@ -59,5 +60,13 @@ void log_placement_of(const Program& p) {
                                  p.device() == nullptr || view.functions[step.kernel].on_device.run != nullptr);
     }
 }
+
+#if TG_DEFINES_FOR_HOST(graph)
+
+TG_DEFINITION std::string by_method(std::string_view method) {
+    return method.empty() ? "" : " by " + std::string(method);
+}
+
+#endif
 
 } // namespace tapegraph::ir::detail

@@ -44,11 +44,7 @@ public:
     /// it has none.
     const any_tensor& operator[](std::string_view path) const { return named(path).value; }
     /// The same with its rows, if it has any.
-    const named_gradient& named(std::string_view path) const {
-        for (const named_gradient& each : all_)
-            if (each.path == path) return each;
-        refuse(path);
-    }
+    const named_gradient& named(std::string_view path) const;
     int size() const { return static_cast<int>(all_.size()); }
     auto begin() const { return all_.begin(); }
     auto end() const { return all_.end(); }
@@ -119,6 +115,12 @@ TG_DEFINITION void gradient_list::add_rows(const buffer_view& rows, const buffer
         before = ", '";
     }
     throw argument_error(text);
+}
+
+TG_DEFINITION const named_gradient& gradient_list::named(std::string_view path) const {
+    for (const named_gradient& each : all_)
+        if (each.path == path) return each;
+    refuse(path);
 }
 
 #endif

@@ -14,11 +14,7 @@
 namespace tapegraph::detail {
 
 /// FNV-1a: a variable's initial values depend on the seed and its path, not on other variables.
-inline std::uint64_t hash_of(std::string_view text) {
-    std::uint64_t hash = 0xCBF29CE484222325u;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
-    return hash;
-}
+std::uint64_t hash_of(std::string_view text);
 
 /// Makes the rows of a matrix orthonormal, each after subtracting its components along earlier ones
 /// (modified Gram-Schmidt): for normal numbers the result is uniform among such matrices.
@@ -124,6 +120,12 @@ TG_DEFINITION void orthonormalize(double* data, std::int64_t rows, std::int64_t 
             for (std::int64_t i = 0; i < columns; ++i) other[i] -= along * row[i];
         });
     }
+}
+
+TG_DEFINITION std::uint64_t hash_of(std::string_view text) {
+    std::uint64_t hash = 0xCBF29CE484222325u;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+    return hash;
 }
 
 #endif

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/model/weight_rules.hpp>
 
 #include <cstddef>
@@ -183,12 +184,18 @@ struct fans {
     double in = 1, out = 1;
 };
 /// Inputs and outputs that an element of the shape connects: of a kernel [..., in, out], times the extents before.
-inline fans fans_of(const shape& s) {
+fans fans_of(const shape& s);
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION fans fans_of(const shape& s) {
     if (s.rank() == 0) return {};
     if (s.rank() == 1) return {static_cast<double>(s[0].value), static_cast<double>(s[0].value)};
     double field = 1;
     for (int i = 0; i + 2 < s.rank(); ++i) field *= static_cast<double>(s[i].value);
     return {field * static_cast<double>(s[s.rank() - 2].value), field * static_cast<double>(s[s.rank() - 1].value)};
 }
+
+#endif
 
 } // namespace tapegraph

@@ -21,12 +21,7 @@ struct tensor_signature {
     std::vector<std::int64_t> shape{}; ///< -1: known only at run time, as the batch is
 
     /// "f32[?, 28, 28, 1]"
-    std::string text() const {
-        std::string s = name_of(type) + std::string("[");
-        for (std::size_t i = 0; i < shape.size(); ++i)
-            s.append(i > 0 ? ", " : "").append(shape[i] < 0 ? std::string("?") : std::to_string(shape[i]));
-        return s + "]";
-    }
+    std::string text() const;
 };
 
 /// All of a model: columns of labels are those of its losses, none for a model that only predicts.
@@ -82,5 +77,16 @@ TG_DEFINITION void check_columns(const char* who, const model_signature& of, std
 #endif
 
 } // namespace detail
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION std::string tensor_signature::text() const {
+    std::string s = name_of(type) + std::string("[");
+    for (std::size_t i = 0; i < shape.size(); ++i)
+        s.append(i > 0 ? ", " : "").append(shape[i] < 0 ? std::string("?") : std::to_string(shape[i]));
+    return s + "]";
+}
+
+#endif
 
 } // namespace tapegraph

@@ -43,11 +43,7 @@ public:
     }
 
     /// Takes result `index`, once, after the program has run.
-    any_tensor take(int index) {
-        const auto k = static_cast<std::size_t>(index);
-        if (made_.empty() || !made_[k].has_storage()) return output_copy(*program_, index);
-        return std::move(made_[k]);
-    }
+    any_tensor take(int index);
 
 private:
     // A smaller copy costs less than finding every kernel's operands again.
@@ -93,6 +89,12 @@ TG_DEFINITION any_tensor output_copy(const ir::program& p, int index) {
     else
         p.device()->copy(result.view().data, from.data, from.bytes());
     return result;
+}
+
+TG_DEFINITION any_tensor call_results::take(int index) {
+    const auto k = static_cast<std::size_t>(index);
+    if (made_.empty() || !made_[k].has_storage()) return output_copy(*program_, index);
+    return std::move(made_[k]);
 }
 
 #endif

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
 
 #include <cstddef>
@@ -37,10 +38,7 @@ struct place {
     static constexpr int index(int place) { return place - (is_gpu(place) ? first_gpu : first_cpu); }
 
     /// "/gpu:1"
-    static std::string text(int place) {
-        if (place == anywhere) return "the model's device";
-        return (is_gpu(place) ? "/gpu:" : "/cpu:") + std::to_string(index(place));
-    }
+    static std::string text(int place);
 
 private:
     static constexpr bool starts_with(std::string_view text, std::string_view begin) {
@@ -92,5 +90,14 @@ struct place_name {
         return result;
     }
 };
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION std::string place::text(int place) {
+    if (place == anywhere) return "the model's device";
+    return (is_gpu(place) ? "/gpu:" : "/cpu:") + std::to_string(index(place));
+}
+
+#endif
 
 } // namespace tapegraph::detail

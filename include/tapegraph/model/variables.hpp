@@ -43,11 +43,7 @@ public:
     /// and its layer uses it instead of the batch's statistics. Throws argument_error when a
     /// non-trainable variable that was not frozen is to become trainable, because no gradient was
     /// traced for it.
-    void set_trainable(bool trainable) {
-        if (trainable && !made_trainable_ && !frozen_)
-            throw argument_error("variable '" + path_ + "' was made not trainable and cannot become it");
-        frozen_ = !trainable;
-    }
+    void set_trainable(bool trainable);
     /// Whether set_trainable(false) has frozen it.
     bool frozen() const { return frozen_; }
     /// Whether it is an optimizer's state, such as momentum, and not the model's.
@@ -74,26 +70,14 @@ public:
         return copy;
     }
     /// Sets the value. Throws shape_error and dtype_error if shape and type are not the variable's.
-    void assign(const any_tensor& value) {
-        if (value.type() != data().type())
-            throw dtype_error("variable '" + path_ + "' is " + name_of(data().type()) + ", given " +
-                              name_of(value.type()));
-        if (!(value.shape() == data().shape()))
-            throw shape_error("variable '" + path_ + "' has shape " + to_string(data().shape()) + ", given " +
-                              to_string(value.shape()));
-        std::memcpy(own_data(), value.read(), data().outline_view().bytes());
-    }
+    void assign(const any_tensor& value);
     /// Adds a value to it, or subtracts one. Throws like assign.
     void assign_add(const any_tensor& value) { assign(moved_by(value, 1)); }
     /// Subtracts `value`, of its type and shape, from it.
     void assign_sub(const any_tensor& value) { assign(moved_by(value, -1)); }
     /// Replaces its tensor by one of the variable's shape and type. If something else holds it too
     /// (two variables assigned from one tensor), it is copied.
-    void replace(any_tensor value) {
-        data() = std::move(value);
-        data().set_tape_index({});
-        data().unshare();
-    }
+    void replace(any_tensor value);
     /// An unshared buffer to write to.
     void* own_data() { return data().write(); }
     /// The same for the kernels of a device, which write to it in place. Tensors that shared it
@@ -119,11 +103,7 @@ public:
         if (!memory_stays) shared_->data.drop_storage();
     }
     /// The memory, to be overwritten completely.
-    any_tensor& restore() {
-        shared_->away = false;
-        if (!shared_->data.has_storage() && size() > 0) shared_->data = any_tensor(type(), shape());
-        return shared_->data;
-    }
+    any_tensor& restore();
 
     /// The collection it was created for, if any: variable_options::collection.
     const std::string& collection() const { return collection_; }
@@ -141,10 +121,7 @@ private:
         bool away = false;
         explicit stored(any_tensor value) : data(std::move(value)) {}
     };
-    [[noreturn]] void refuse_away() const {
-        throw argument_error("variable '" + path_ + "' is held by " + (task_.empty() ? "the chief" : task_) +
-                             "; model.gather_variables(), called on every task, brings it here until the next step");
-    }
+    [[noreturn]] void refuse_away() const;
     // Returns a value that does not fit, for `assign` to refuse.
     any_tensor moved_by(const any_tensor& value, int sign) const;
 
@@ -190,36 +167,16 @@ public:
         refuse(path);
     }
     /// Returns null where there is none.
-    variable* find(std::string_view path) {
-        for (const auto& v : items_)
-            if (v->path() == path) return v.get();
-        return nullptr;
-    }
+    variable* find(std::string_view path);
     /// Freezes or unfreezes all variables whose path, or an enclosing scope's path, matches the
     /// pattern: "encoder" is all of that scope, and "*" stands for any text, as in "*/bias" or
     /// "block/*/norm". Optimizer state follows its variable. Moving averages are frozen, too, so
     /// that batch normalization then uses them (`layer.trainable = False` in Keras). Returns the
     /// number of variables; throws argument_error if there is none.
-    int set_trainable(std::string_view pattern, bool trainable) {
-        int count = 0;
-        for (const auto& v : items_) {
-            if (v->optimizer_state() || v->metric_state() || !detail::path_matches(pattern, v->path())) continue;
-            ++count;
-            if (!trainable || v->frozen()) v->set_trainable(trainable);
-        }
-        if (count == 0) refuse(pattern);
-        return count;
-    }
+    int set_trainable(std::string_view pattern, bool trainable);
     /// The variables of a collection: "trainable"; "local", those created for it; "global", all
     /// others; or the name in variable_options::collection. Optimizers' state is global.
-    std::vector<variable*> collection(std::string_view name) const {
-        std::vector<variable*> found;
-        for (const auto& v : items_)
-            if (v->collection() == name || (name == "trainable" && v->trainable()) ||
-                (name == "global" && v->collection() != "local"))
-                found.push_back(v.get());
-        return found;
-    }
+    std::vector<variable*> collection(std::string_view name) const;
     int size() const { return static_cast<int>(items_.size()); }
     /// Variable i in the order of their making, unchecked.
     variable& at(int i) { return *items_[static_cast<std::size_t>(i)]; }
@@ -235,19 +192,7 @@ public:
     /// Adds a variable that shares its value with `scope`/`path` of another list, if that exists.
     /// Throws shape_error or dtype_error if it does not match `like`.
     bool share(const variable_list& other, std::string_view scope, std::string_view path, const any_tensor& like,
-               bool trainable) {
-        const std::string whole = scope.empty() ? std::string(path) : std::string(scope) + '/' + std::string(path);
-        const variable* const found = const_cast<variable_list&>(other).find(whole);
-        if (found == nullptr) return false;
-        if (found->type() != like.type())
-            throw dtype_error("shared variable '" + whole + "' is " + name_of(found->type()) + ", the model takes " +
-                              name_of(like.type()));
-        if (!(found->shape() == like.shape()))
-            throw shape_error("shared variable '" + whole + "' has shape " + to_string(found->shape()) +
-                              ", the model takes " + to_string(like.shape()));
-        items_.push_back(std::make_unique<variable>(std::string(path), *found, trainable));
-        return true;
-    }
+               bool trainable);
 
     /// Iterates over variables, the model's first, then the optimizer's.
     class iterator {
@@ -296,6 +241,79 @@ TG_DEFINITION any_tensor variable::moved_by(const any_tensor& value, int sign) c
             text.append(count == 1 ? ", there are '" : ", '").append(v->path()).append("'");
     if (count > most) text.append(" and ").append(std::to_string(count - most)).append(" more");
     throw argument_error(text);
+}
+
+TG_DEFINITION void variable::assign(const any_tensor& value) {
+    if (value.type() != data().type())
+        throw dtype_error("variable '" + path_ + "' is " + name_of(data().type()) + ", given " + name_of(value.type()));
+    if (!(value.shape() == data().shape()))
+        throw shape_error("variable '" + path_ + "' has shape " + to_string(data().shape()) + ", given " +
+                          to_string(value.shape()));
+    std::memcpy(own_data(), value.read(), data().outline_view().bytes());
+}
+
+[[noreturn]] TG_DEFINITION void variable::refuse_away() const {
+    throw argument_error("variable '" + path_ + "' is held by " + (task_.empty() ? "the chief" : task_) +
+                         "; model.gather_variables(), called on every task, brings it here until the next step");
+}
+
+TG_DEFINITION any_tensor& variable::restore() {
+    shared_->away = false;
+    if (!shared_->data.has_storage() && size() > 0) shared_->data = any_tensor(type(), shape());
+    return shared_->data;
+}
+
+TG_DEFINITION variable* variable_list::find(std::string_view path) {
+    for (const auto& v : items_)
+        if (v->path() == path) return v.get();
+    return nullptr;
+}
+
+TG_DEFINITION int variable_list::set_trainable(std::string_view pattern, bool trainable) {
+    int count = 0;
+    for (const auto& v : items_) {
+        if (v->optimizer_state() || v->metric_state() || !detail::path_matches(pattern, v->path())) continue;
+        ++count;
+        if (!trainable || v->frozen()) v->set_trainable(trainable);
+    }
+    if (count == 0) refuse(pattern);
+    return count;
+}
+
+TG_DEFINITION std::vector<variable*> variable_list::collection(std::string_view name) const {
+    std::vector<variable*> found;
+    for (const auto& v : items_)
+        if (v->collection() == name || (name == "trainable" && v->trainable()) ||
+            (name == "global" && v->collection() != "local"))
+            found.push_back(v.get());
+    return found;
+}
+
+TG_DEFINITION bool variable_list::share(const variable_list& other, std::string_view scope, std::string_view path,
+                                        const any_tensor& like, bool trainable) {
+    const std::string whole = scope.empty() ? std::string(path) : std::string(scope) + '/' + std::string(path);
+    const variable* const found = const_cast<variable_list&>(other).find(whole);
+    if (found == nullptr) return false;
+    if (found->type() != like.type())
+        throw dtype_error("shared variable '" + whole + "' is " + name_of(found->type()) + ", the model takes " +
+                          name_of(like.type()));
+    if (!(found->shape() == like.shape()))
+        throw shape_error("shared variable '" + whole + "' has shape " + to_string(found->shape()) +
+                          ", the model takes " + to_string(like.shape()));
+    items_.push_back(std::make_unique<variable>(std::string(path), *found, trainable));
+    return true;
+}
+
+TG_DEFINITION void variable::set_trainable(bool trainable) {
+    if (trainable && !made_trainable_ && !frozen_)
+        throw argument_error("variable '" + path_ + "' was made not trainable and cannot become it");
+    frozen_ = !trainable;
+}
+
+TG_DEFINITION void variable::replace(any_tensor value) {
+    data() = std::move(value);
+    data().set_tape_index({});
+    data().unshare();
 }
 
 #endif

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/element_types.hpp>
 
 #include <cmath>
@@ -10,7 +11,11 @@
 namespace tapegraph::runtime {
 
 /// Position of the first element that is not finite, or -1.
-inline std::int64_t first_not_finite(const buffer_view& v) {
+std::int64_t first_not_finite(const buffer_view& v);
+
+#if TG_DEFINES(runtime)
+
+TG_DEFINITION std::int64_t first_not_finite(const buffer_view& v) {
     const std::int64_t count = v.elements();
     if (is_storage_type(v.type)) { // all exponent bits are set
         std::uint16_t exponent = 0;
@@ -27,5 +32,7 @@ inline std::int64_t first_not_finite(const buffer_view& v) {
     }
     return -1;
 }
+
+#endif
 
 } // namespace tapegraph::runtime

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
 
@@ -18,7 +19,11 @@ void convert_elements(const void* from, void* to, std::int64_t count) {
 }
 
 /// Converts the value; requires is_fed_as.
-inline any_tensor fed_as(const any_tensor& value, dtype to) {
+any_tensor fed_as(const any_tensor& value, dtype to);
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION any_tensor fed_as(const any_tensor& value, dtype to) {
     any_tensor result(to, value.shape());
     common_types::visit(value.type(), [&]<class T>(std::type_identity<T>) {
         if (to == dtype::f32)
@@ -28,5 +33,7 @@ inline any_tensor fed_as(const any_tensor& value, dtype to) {
     });
     return result;
 }
+
+#endif
 
 } // namespace tapegraph::detail

@@ -19,20 +19,9 @@ struct named_value {
 class log_list {
 public:
     /// Adds a value, or replaces the one of that name, which allocates nothing.
-    void set(std::string_view name, double value) {
-        for (named_value& v : values_)
-            if (v.name == name) {
-                v.value = value;
-                return;
-            }
-        values_.push_back({std::string(name), value});
-    }
+    void set(std::string_view name, double value);
     /// Returns null where there is none.
-    const double* find(std::string_view name) const {
-        for (const named_value& v : values_)
-            if (v.name == name) return &v.value;
-        return nullptr;
-    }
+    const double* find(std::string_view name) const;
     /// Throws argument_error, with the existing names, for an unknown name.
     double operator[](std::string_view name) const {
         if (const double* const found = find(name)) return *found;
@@ -62,6 +51,21 @@ private:
         before = ", '";
     }
     throw argument_error(text);
+}
+
+TG_DEFINITION void log_list::set(std::string_view name, double value) {
+    for (named_value& v : values_)
+        if (v.name == name) {
+            v.value = value;
+            return;
+        }
+    values_.push_back({std::string(name), value});
+}
+
+TG_DEFINITION const double* log_list::find(std::string_view name) const {
+    for (const named_value& v : values_)
+        if (v.name == name) return &v.value;
+    return nullptr;
 }
 
 #endif

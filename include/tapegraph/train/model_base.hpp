@@ -150,10 +150,7 @@ public:
     std::int64_t step() const { return step_; }
     /// For steps that are taken elsewhere, from `gradients`: sets the number of steps trained.
     /// Throws argument_error below 0.
-    void set_step(std::int64_t step) {
-        if (step < 0) throw argument_error("set_step: " + std::to_string(step));
-        step_ = step;
-    }
+    void set_step(std::int64_t step);
     /// The layer table as text: type, output shape and parameters of each layer, and totals.
     std::string summary() const;
     /// Numbers in the model's variables, without the optimizer's.
@@ -163,12 +160,7 @@ public:
     /// Whether it was compiled with a loss.
     bool trains() const { return trains_; }
     /// Numbers that training changes; frozen variables do not count.
-    std::int64_t trainable_parameter_count() const {
-        std::int64_t count = 0;
-        for (const variable& v : variables_)
-            if (v.trainable()) count += v.size();
-        return count;
-    }
+    std::int64_t trainable_parameter_count() const;
 
 protected:
     explicit model_base(const compile_options& options);
@@ -301,5 +293,21 @@ TG_DEFINITION void model_base::read_traces(model_base& m, const ir::model_view& 
 #endif
 
 } // namespace detail
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION std::int64_t detail::model_base::trainable_parameter_count() const {
+    std::int64_t count = 0;
+    for (const variable& v : variables_)
+        if (v.trainable()) count += v.size();
+    return count;
+}
+
+TG_DEFINITION void detail::model_base::set_step(std::int64_t step) {
+    if (step < 0) throw argument_error("set_step: " + std::to_string(step));
+    step_ = step;
+}
+
+#endif
 
 } // namespace tapegraph

@@ -67,12 +67,7 @@ inline constexpr use_of_name uses_of_names[29]{
 };
 
 /// The known use of a loss or metric by its name; null if unknown.
-inline const use_of_name* use_of(std::string_view name) {
-    if (name == "sparse_categorical_accuracy") name = "categorical_accuracy";
-    for (const use_of_name& each : uses_of_names)
-        if (each.name == name) return &each;
-    return nullptr;
-}
+const use_of_name* use_of(std::string_view name);
 
 /// The name of a loss, or of the one wrapped in it, for example in `smoothed`.
 template <class Loss>
@@ -189,5 +184,16 @@ TG_DEFINITION void hint_of_outputs(const ir::model_view& v, const hinted_part* p
 /// Whether `compile` prints hints on stderr about likely mistakes in valid models. On by default;
 /// TAPEGRAPH_HINTS=0 in the environment turns it off from the start.
 inline void show_hints(bool on) { detail::hints_setting().store(on, std::memory_order_relaxed); }
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION const detail::use_of_name* detail::use_of(std::string_view name) {
+    if (name == "sparse_categorical_accuracy") name = "categorical_accuracy";
+    for (const use_of_name& each : uses_of_names)
+        if (each.name == name) return &each;
+    return nullptr;
+}
+
+#endif
 
 } // namespace tapegraph

@@ -23,41 +23,13 @@ struct model_summary {
     int variables = 0; ///< those of the model, without an optimizer's
 
     /// The table as text, a line for each layer and the sums below.
-    std::string text() const {
-        std::size_t first = 18, second = 14;
-        for (const row& r : rows) {
-            first = std::max(first, label(r).size() + 2);
-            second = std::max(second, r.output.size() + 2);
-        }
-        const auto line = [&](const std::string& a, const std::string& b, const std::string& c) {
-            std::string s = a;
-            s.append(first - std::min(first, a.size()), ' ').append(b).append(second - std::min(second, b.size()), ' ');
-            return s.append(12 - std::min<std::size_t>(12, c.size()), ' ').append(c).append("\n");
-        };
-        std::string result = line("layer (type)", "output shape", "parameters");
-        result.append(first + second + 12, '-').append("\n");
-        for (const row& r : rows) result += line(label(r), r.output, grouped(r.parameters));
-        result.append(first + second + 12, '-').append("\n");
-        result.append("parameters:     ").append(grouped(parameters));
-        result.append("\ntrainable:      ").append(grouped(trainable));
-        result.append("\nnot trainable:  ").append(grouped(parameters - trainable)).append("\n");
-        return result;
-    }
+    std::string text() const;
 
     /// "1,674,701"
-    static std::string grouped(std::int64_t n) {
-        std::string s = std::to_string(n);
-        for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > 0; at -= 3)
-            s.insert(static_cast<std::size_t>(at), 1, ',');
-        return s;
-    }
+    static std::string grouped(std::int64_t n);
 
 private:
-    static std::string label(const row& r) {
-        std::string s = r.path.empty() ? r.type : r.path;
-        if (!r.path.empty()) s.append(" (").append(r.type).append(")");
-        return s;
-    }
+    static std::string label(const row& r);
 };
 
 namespace detail {
@@ -137,5 +109,43 @@ TG_DEFINITION model_summary describe_model(const ir::model_view& v) {
 #endif
 
 } // namespace detail
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION std::string model_summary::text() const {
+    std::size_t first = 18, second = 14;
+    for (const row& r : rows) {
+        first = std::max(first, label(r).size() + 2);
+        second = std::max(second, r.output.size() + 2);
+    }
+    const auto line = [&](const std::string& a, const std::string& b, const std::string& c) {
+        std::string s = a;
+        s.append(first - std::min(first, a.size()), ' ').append(b).append(second - std::min(second, b.size()), ' ');
+        return s.append(12 - std::min<std::size_t>(12, c.size()), ' ').append(c).append("\n");
+    };
+    std::string result = line("layer (type)", "output shape", "parameters");
+    result.append(first + second + 12, '-').append("\n");
+    for (const row& r : rows) result += line(label(r), r.output, grouped(r.parameters));
+    result.append(first + second + 12, '-').append("\n");
+    result.append("parameters:     ").append(grouped(parameters));
+    result.append("\ntrainable:      ").append(grouped(trainable));
+    result.append("\nnot trainable:  ").append(grouped(parameters - trainable)).append("\n");
+    return result;
+}
+
+TG_DEFINITION std::string model_summary::label(const row& r) {
+    std::string s = r.path.empty() ? r.type : r.path;
+    if (!r.path.empty()) s.append(" (").append(r.type).append(")");
+    return s;
+}
+
+TG_DEFINITION std::string model_summary::grouped(std::int64_t n) {
+    std::string s = std::to_string(n);
+    for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > 0; at -= 3)
+        s.insert(static_cast<std::size_t>(at), 1, ',');
+    return s;
+}
+
+#endif
 
 } // namespace tapegraph

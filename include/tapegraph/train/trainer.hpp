@@ -90,15 +90,7 @@ public:
 
 private:
     void find(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more);
-    static buffer_view view(const data::batch& b, std::size_t column) {
-        const data::column_spec& spec = b.columns()[column];
-        buffer_view v;
-        v.data = const_cast<std::byte*>(b.data(column)); // kernels only read inputs
-        v.type = spec.type;
-        v.extents[v.rank++] = b.count();
-        for (const std::int64_t extent : spec.shape) v.extents[v.rank++] = extent;
-        return v;
-    }
+    static buffer_view view(const data::batch& b, std::size_t column);
     std::size_t size_ = 0, places_[most]{};
     buffer_view views_[most];
 };
@@ -274,4 +266,19 @@ TG_DEFINITION void trainer_base::reset_metrics() {
 #endif
 
 } // namespace detail
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION buffer_view detail::column_match::view(const data::batch& b, std::size_t column) {
+    const data::column_spec& spec = b.columns()[column];
+    buffer_view v;
+    v.data = const_cast<std::byte*>(b.data(column)); // kernels only read inputs
+    v.type = spec.type;
+    v.extents[v.rank++] = b.count();
+    for (const std::int64_t extent : spec.shape) v.extents[v.rank++] = extent;
+    return v;
+}
+
+#endif
+
 } // namespace tapegraph

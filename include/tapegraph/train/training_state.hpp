@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/number_text.hpp>
 #include <tapegraph/model/state_archive.hpp>
 #include <tapegraph/train/history.hpp>
@@ -59,12 +60,7 @@ public:
 
     /// Puts the model's metrics over this epoch so far into `logs`. For hooks of steps; it waits
     /// for a GPU.
-    void read_metrics() {
-        if (metrics_ == nullptr) return;
-        std::vector<named_value> now;
-        metrics_(model_, now);
-        for (const named_value& v : now) logs.set(v.name, v.value);
-    }
+    void read_metrics();
 
     /// Whether the optimizer has a learning rate that can be read and set.
     bool has_learning_rate() const { return rate_.get != nullptr; }
@@ -75,12 +71,7 @@ public:
     }
     /// Sets the rate from the next step on; a schedule continues, scaled to this value. Throws
     /// argument_error if the optimizer has none, and for a rate that is negative or not finite.
-    void set_learning_rate(double rate) {
-        need_rate();
-        if (!std::isfinite(rate) || rate < 0)
-            throw argument_error("learning rate: " + number_text(rate) + " at epoch " + std::to_string(epoch));
-        rate_.set(rate_.optimizer, rate);
-    }
+    void set_learning_rate(double rate);
 
     /// Ends training: this epoch ends after the current step, with validation and its hooks.
     void stop(std::string_view reason) {
@@ -250,4 +241,23 @@ optimizer_number changeable_rate(Optimizer& optimizer) {
 }
 
 } // namespace detail
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION void training_state::read_metrics() {
+    if (metrics_ == nullptr) return;
+    std::vector<named_value> now;
+    metrics_(model_, now);
+    for (const named_value& v : now) logs.set(v.name, v.value);
+}
+
+TG_DEFINITION void training_state::set_learning_rate(double rate) {
+    need_rate();
+    if (!std::isfinite(rate) || rate < 0)
+        throw argument_error("learning rate: " + number_text(rate) + " at epoch " + std::to_string(epoch));
+    rate_.set(rate_.optimizer, rate);
+}
+
+#endif
+
 } // namespace tapegraph

@@ -35,18 +35,12 @@ public:
     }
     bool matches(std::string_view pattern) const { return path_matches(pattern, target_->path()); }
     /// A scalar of the optimizer that belongs to no variable.
-    variable& common(std::string_view name) const { return (*variables_)[std::string(common_).append(name)]; }
-    void assign_common(std::string_view name, any_tensor value) const {
-        updates_->push_back({&common(name), std::move(value)});
-    }
+    variable& common(std::string_view name) const;
+    void assign_common(std::string_view name, any_tensor value) const;
 
 protected:
     variable& state_variable(std::string_view name) const;
-    variable* variable_of(const any_tensor& target) const {
-        for (const auto& s : states_)
-            if (s.second.shares_with(target)) return s.first;
-        return target_;
-    }
+    variable* variable_of(const any_tensor& target) const;
 
     variable_list* variables_;
     std::vector<eager_context::pending>* updates_;
@@ -62,11 +56,7 @@ TG_DEFINITION variable& eager_slots::state_variable(std::string_view name) const
 #endif
 
 /// The shape of this many rows of a table.
-inline shape shape_of_rows(const shape& table, std::int64_t rows) {
-    shape dims{rows};
-    for (int i = 1; i < table.rank(); ++i) dims.push_back(table[i]);
-    return dims;
-}
+shape shape_of_rows(const shape& table, std::int64_t rows);
 
 /// Writes rows into a variable in place.
 template <class T>
@@ -218,5 +208,29 @@ void update_all(const Gradients& step, const Numbers& n) {
         step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n); });
     }
 }
+
+#if TG_DEFINES_FOR_HOST(nn)
+
+TG_DEFINITION variable* eager_slots::variable_of(const any_tensor& target) const {
+    for (const auto& s : states_)
+        if (s.second.shares_with(target)) return s.first;
+    return target_;
+}
+
+TG_DEFINITION void eager_slots::assign_common(std::string_view name, any_tensor value) const {
+    updates_->push_back({&common(name), std::move(value)});
+}
+
+TG_DEFINITION variable& eager_slots::common(std::string_view name) const {
+    return (*variables_)[std::string(common_).append(name)];
+}
+
+TG_DEFINITION shape shape_of_rows(const shape& table, std::int64_t rows) {
+    shape dims{rows};
+    for (int i = 1; i < table.rank(); ++i) dims.push_back(table[i]);
+    return dims;
+}
+
+#endif
 
 } // namespace tapegraph::detail

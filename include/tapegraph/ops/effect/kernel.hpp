@@ -32,29 +32,13 @@ namespace detail {
 inline std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
 
 /// "[1, 0]": the index of element `at`.
-inline std::string index_text(const buffer_view& v, std::int64_t at) {
-    shape index(v.rank, v.extents);
-    for (int axis = v.rank - 1; axis >= 0; --axis) {
-        index.set(axis, at % v.extents[axis]);
-        at /= v.extents[axis];
-    }
-    return to_string(index);
-}
+std::string index_text(const buffer_view& v, std::int64_t at);
 
 void print(std::string_view label, const buffer_view& v);
 
 /// Fails for element `at`, whose value is `value`.
-[[noreturn]] inline void throw_not_finite(std::string_view label, const buffer_view& v, std::int64_t at, double value) {
-    std::string text;
-    if (v.type == dtype::f64)
-        tapegraph::detail::print_value(text, value);
-    else
-        tapegraph::detail::print_value(text, static_cast<float>(value));
-    throw numeric_error(std::string(label) + ": element " + index_text(v, at) + " of " + described(v) + " is " + text);
-}
-[[noreturn]] inline void throw_not_true(std::string_view message, const buffer_view& v, std::int64_t at) {
-    throw check_error(std::string(message) + ": false at element " + index_text(v, at) + " of " + described(v));
-}
+[[noreturn]] void throw_not_finite(std::string_view label, const buffer_view& v, std::int64_t at, double value);
+[[noreturn]] void throw_not_true(std::string_view message, const buffer_view& v, std::int64_t at);
 
 void check_finite(std::string_view label, const buffer_view& v);
 
@@ -115,4 +99,33 @@ struct kernel<Op, T> {
 };
 
 } // namespace runtime
+
+#if TG_DEFINES_FOR_HOST(runtime)
+
+[[noreturn]] TG_DEFINITION void runtime::detail::throw_not_finite(std::string_view label, const buffer_view& v,
+                                                                  std::int64_t at, double value) {
+    std::string text;
+    if (v.type == dtype::f64)
+        tapegraph::detail::print_value(text, value);
+    else
+        tapegraph::detail::print_value(text, static_cast<float>(value));
+    throw numeric_error(std::string(label) + ": element " + index_text(v, at) + " of " + described(v) + " is " + text);
+}
+
+[[noreturn]] TG_DEFINITION void runtime::detail::throw_not_true(std::string_view message, const buffer_view& v,
+                                                                std::int64_t at) {
+    throw check_error(std::string(message) + ": false at element " + index_text(v, at) + " of " + described(v));
+}
+
+TG_DEFINITION std::string runtime::detail::index_text(const buffer_view& v, std::int64_t at) {
+    shape index(v.rank, v.extents);
+    for (int axis = v.rank - 1; axis >= 0; --axis) {
+        index.set(axis, at % v.extents[axis]);
+        at /= v.extents[axis];
+    }
+    return to_string(index);
+}
+
+#endif
+
 } // namespace tapegraph

@@ -139,30 +139,7 @@ inline std::int64_t streaming_bytes = std::int64_t{1} << 25;
 
 // Writes rows of a result that is not read again soon, by whole cache lines, through a buffer where
 // elements must be reordered first.
-inline void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
-    alignas(64) char buffer[4096];
-    const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
-    if (rows.out == last.extent && last.extent * 4 <= in_buffer) { // several adjacent rows
-        const std::int64_t step = in_buffer / last.extent;
-        for (std::int64_t r = 0; r < rows.extent; r += step) {
-            const axis some{std::min(step, rows.extent - r), rows.in, rows.out};
-            move.run(x + r * rows.in * move.size, buffer, some, last);
-            move_streaming(y + r * rows.out * move.size, buffer, some.extent * last.extent * move.size);
-        }
-        return;
-    }
-    for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in * move.size, y += rows.out * move.size) {
-        if (last.in == 1) {
-            move_streaming(y, x, last.extent * move.size);
-            continue;
-        }
-        for (std::int64_t i = 0; i < last.extent; i += in_buffer) {
-            const axis some{std::min(in_buffer, last.extent - i), last.in, 1};
-            move.run(x + i * last.in * move.size, buffer, {1, 1, 1}, some);
-            move_streaming(y + i * move.size, buffer, some.extent * move.size);
-        }
-    }
-}
+void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last);
 
 void strided_copy(axes_list axes, const mover& move, const void* from, void* to);
 
@@ -275,47 +252,17 @@ inline void zero(std::size_t bytes, void* out) {
 
 /// Axis i of the result is axis permutation[i] of the operand; `extents` are the operand's, rank <= 8.
 /// `size`: bytes of one element, 1, 2, 4 or 8 here and below.
-inline void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size,
-                      const void* in, void* out) {
-    std::int64_t in_strides[8], moved[8], out_strides[8];
-    layout_detail::strides_of(rank, extents, in_strides);
-    for (int i = 0; i < rank; ++i) moved[i] = extents[permutation[i]];
-    layout_detail::strides_of(rank, moved, out_strides);
-    layout_detail::axes_list axes;
-    for (int i = 0; i < rank; ++i) axes.add({moved[i], in_strides[permutation[i]], out_strides[i]});
-    layout_detail::strided_copy(axes, size, in, out);
-}
+void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size, const void* in,
+               void* out);
 
 /// out[i...] = in[begin + i * step...]; steps may be negative, `extents` and `out_extents` are those of in and out.
-inline void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-                  const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
-    std::int64_t in_strides[8], out_strides[8], first = 0;
-    layout_detail::strides_of(rank, extents, in_strides);
-    layout_detail::strides_of(rank, out_extents, out_strides);
-    layout_detail::axes_list axes;
-    for (int i = 0; i < rank; ++i) {
-        first += begin[i] * in_strides[i];
-        axes.add({out_extents[i], step[i] * in_strides[i], out_strides[i]});
-    }
-    if (axes.elements == 0) return;
-    layout_detail::strided_copy(axes, size, static_cast<const char*>(in) + first * static_cast<std::int64_t>(size),
-                                out);
-}
+void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+           const std::int64_t* out_extents, std::size_t size, const void* in, void* out);
 
 /// One part of a concatenation: `in` has `length` along `axis`, where it starts at `begin` of the
 /// result, and otherwise the result's extents.
-inline void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank,
-                        const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
-    std::int64_t outer = 1, inner = 1;
-    for (int i = 0; i < rank; ++i)
-        if (i != axis) (i < axis ? outer : inner) *= out_extents[i];
-    const std::int64_t run = length * inner;
-    layout_detail::axes_list axes;
-    axes.add({outer, run, out_extents[axis] * inner});
-    axes.add({run, 1, 1});
-    layout_detail::strided_copy(axes, size, in,
-                                static_cast<char*>(out) + begin * inner * static_cast<std::int64_t>(size));
-}
+void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank, const std::int64_t* out_extents,
+                 int axis, std::size_t size, void* out);
 
 /// Concatenates inputs along `axis`: input k has lengths[k] there, and otherwise the result's
 /// extents.
@@ -330,8 +277,77 @@ inline void concat(int count, const void* const* inputs, const std::int64_t* len
 
 /// NumPy broadcasting of `in` to the extents of `out`: axes of extent 1 and missing leading ones
 /// are repeated.
-inline void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
-                           std::size_t size, const void* in, void* out) {
+void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
+                    std::size_t size, const void* in, void* out);
+
+#if TG_DEFINES(movement)
+
+TG_DEFINITION void layout_detail::move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
+    alignas(64) char buffer[4096];
+    const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
+    if (rows.out == last.extent && last.extent * 4 <= in_buffer) { // several adjacent rows
+        const std::int64_t step = in_buffer / last.extent;
+        for (std::int64_t r = 0; r < rows.extent; r += step) {
+            const axis some{std::min(step, rows.extent - r), rows.in, rows.out};
+            move.run(x + r * rows.in * move.size, buffer, some, last);
+            move_streaming(y + r * rows.out * move.size, buffer, some.extent * last.extent * move.size);
+        }
+        return;
+    }
+    for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in * move.size, y += rows.out * move.size) {
+        if (last.in == 1) {
+            move_streaming(y, x, last.extent * move.size);
+            continue;
+        }
+        for (std::int64_t i = 0; i < last.extent; i += in_buffer) {
+            const axis some{std::min(in_buffer, last.extent - i), last.in, 1};
+            move.run(x + i * last.in * move.size, buffer, {1, 1, 1}, some);
+            move_streaming(y + i * move.size, buffer, some.extent * move.size);
+        }
+    }
+}
+
+TG_DEFINITION void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank,
+                               const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
+    std::int64_t outer = 1, inner = 1;
+    for (int i = 0; i < rank; ++i)
+        if (i != axis) (i < axis ? outer : inner) *= out_extents[i];
+    const std::int64_t run = length * inner;
+    layout_detail::axes_list axes;
+    axes.add({outer, run, out_extents[axis] * inner});
+    axes.add({run, 1, 1});
+    layout_detail::strided_copy(axes, size, in,
+                                static_cast<char*>(out) + begin * inner * static_cast<std::int64_t>(size));
+}
+
+TG_DEFINITION void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size,
+                             const void* in, void* out) {
+    std::int64_t in_strides[8], moved[8], out_strides[8];
+    layout_detail::strides_of(rank, extents, in_strides);
+    for (int i = 0; i < rank; ++i) moved[i] = extents[permutation[i]];
+    layout_detail::strides_of(rank, moved, out_strides);
+    layout_detail::axes_list axes;
+    for (int i = 0; i < rank; ++i) axes.add({moved[i], in_strides[permutation[i]], out_strides[i]});
+    layout_detail::strided_copy(axes, size, in, out);
+}
+
+TG_DEFINITION void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+                         const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
+    std::int64_t in_strides[8], out_strides[8], first = 0;
+    layout_detail::strides_of(rank, extents, in_strides);
+    layout_detail::strides_of(rank, out_extents, out_strides);
+    layout_detail::axes_list axes;
+    for (int i = 0; i < rank; ++i) {
+        first += begin[i] * in_strides[i];
+        axes.add({out_extents[i], step[i] * in_strides[i], out_strides[i]});
+    }
+    if (axes.elements == 0) return;
+    layout_detail::strided_copy(axes, size, static_cast<const char*>(in) + first * static_cast<std::int64_t>(size),
+                                out);
+}
+
+TG_DEFINITION void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
+                                  std::size_t size, const void* in, void* out) {
     std::int64_t in_strides[8], out_strides[8];
     layout_detail::strides_of(rank, extents, in_strides);
     layout_detail::strides_of(out_rank, out_extents, out_strides);
@@ -342,5 +358,7 @@ inline void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, 
     }
     layout_detail::strided_copy(axes, size, in, out);
 }
+
+#endif
 
 } // namespace tapegraph::cpu

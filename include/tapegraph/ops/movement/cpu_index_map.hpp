@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/cpu/isa.hpp>
 #include <tapegraph/cpu/parallel.hpp>
@@ -130,10 +131,7 @@ void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t la
     }
 }
 
-inline void require_elements(const plan& p) {
-    for (int i = 0; i <= p.outer; ++i)
-        if (p.small[i] == 0 && p.large[i] > 0) throw shape_error(nothing_to_repeat);
-}
+void require_elements(const plan& p);
 
 /// row[q] += the sum over the copies of element q, in the order of positions.
 template <class T>
@@ -179,9 +177,36 @@ void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t fro
 
 /// out[i...] = in[map(i)...], with elements of `size` bytes (1, 2, 4 or 8), the extents of in and
 /// out, and rank <= 8.
-inline void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps,
-                            const std::int64_t* amounts, const std::int64_t* out_extents, std::size_t size,
-                            const void* in, void* out) {
+void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
+                     const std::int64_t* out_extents, std::size_t size, const void* in, void* out);
+
+/// The adjoint of `remap`: out (with the extents of `in` there) is the sum over the copies of each
+/// element in dy, in dy's order for any number of threads.
+template <class T>
+void index_map_adjoint(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
+                       const std::int64_t* dy_extents, const T* dy, T* out) {
+    using namespace index_map_detail;
+    const plan p(rank, extents, maps, amounts, dy_extents);
+    const std::int64_t width = p.small[p.outer] * p.inner, rows = p.small_rows;
+    if (rows * width == 0) return;
+    const std::int64_t elements = p.rows * p.row() * p.inner;
+    const std::int64_t in_task = std::max<std::int64_t>(1, rows * layout_detail::piece_elements / (elements + 1));
+    parallel_for((rows + in_task - 1) / in_task, elements >= layout_detail::parallel_elements, [&](std::int64_t task) {
+        for (std::int64_t row = task * in_task, end = std::min(rows, row + in_task); row < end; ++row) {
+            std::int64_t at[8]{};
+            for (std::int64_t i = p.outer, rest = row; i-- > 0; rest /= p.small[i]) at[i] = rest % p.small[i];
+            T* const to = out + row * width;
+            std::fill(to, to + width, T(0));
+            fold_rows(p, 0, at, 0, dy, to);
+        }
+    });
+}
+
+#if TG_DEFINES(movement)
+
+TG_DEFINITION void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps,
+                                   const std::int64_t* amounts, const std::int64_t* out_extents, std::size_t size,
+                                   const void* in, void* out) {
     using namespace index_map_detail;
     const plan p(rank, extents, maps, amounts, out_extents);
     const std::int64_t elements = p.rows * p.row() * p.inner;
@@ -223,26 +248,11 @@ inline void apply_index_map(int rank, const std::int64_t* extents, const std::in
     });
 }
 
-/// The adjoint of `remap`: out (with the extents of `in` there) is the sum over the copies of each
-/// element in dy, in dy's order for any number of threads.
-template <class T>
-void index_map_adjoint(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
-                       const std::int64_t* dy_extents, const T* dy, T* out) {
-    using namespace index_map_detail;
-    const plan p(rank, extents, maps, amounts, dy_extents);
-    const std::int64_t width = p.small[p.outer] * p.inner, rows = p.small_rows;
-    if (rows * width == 0) return;
-    const std::int64_t elements = p.rows * p.row() * p.inner;
-    const std::int64_t in_task = std::max<std::int64_t>(1, rows * layout_detail::piece_elements / (elements + 1));
-    parallel_for((rows + in_task - 1) / in_task, elements >= layout_detail::parallel_elements, [&](std::int64_t task) {
-        for (std::int64_t row = task * in_task, end = std::min(rows, row + in_task); row < end; ++row) {
-            std::int64_t at[8]{};
-            for (std::int64_t i = p.outer, rest = row; i-- > 0; rest /= p.small[i]) at[i] = rest % p.small[i];
-            T* const to = out + row * width;
-            std::fill(to, to + width, T(0));
-            fold_rows(p, 0, at, 0, dy, to);
-        }
-    });
+TG_DEFINITION void index_map_detail::require_elements(const plan& p) {
+    for (int i = 0; i <= p.outer; ++i)
+        if (p.small[i] == 0 && p.large[i] > 0) throw shape_error(nothing_to_repeat);
 }
+
+#endif
 
 } // namespace tapegraph::cpu

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/ops/movement/cpu.hpp>
 
 #include <algorithm>
@@ -35,9 +36,14 @@ inline void fill(std::int64_t count, std::size_t size, const void* value, void* 
 /// Sets out to the element at `value` (null: zero) everywhere, then out[begin + i * step...] =
 /// in[i...]: the adjoint of slice, and constant padding. Where steps are 1 every element of out is
 /// written once.
-inline void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-                const std::int64_t* out_extents, std::size_t size, const void* in, void* out,
-                const void* value = nullptr) {
+void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+         const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr);
+
+#if TG_DEFINES(movement)
+
+TG_DEFINITION void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+                       const std::int64_t* out_extents, std::size_t size, const void* in, void* out,
+                       const void* value) {
     using namespace layout_detail;
     const std::uint64_t zeros = 0;
     if (value == nullptr) value = &zeros;
@@ -98,5 +104,7 @@ inline void pad(int rank, const std::int64_t* extents, const std::int64_t* begin
         }
     });
 }
+
+#endif
 
 } // namespace tapegraph::cpu

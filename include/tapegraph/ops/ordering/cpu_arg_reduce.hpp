@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/cpu/reduce_leaves.hpp>
 
 namespace tapegraph::cpu {
@@ -117,11 +118,7 @@ std::int64_t arg_row(const T* x, std::int64_t length) {
 }
 
 // Throws argument_error for an axis that is empty or too long for its positions.
-inline void check_arg_axis(bool maximum, int axis, std::int64_t length) {
-    if (length == 0 || length > std::numeric_limits<std::int32_t>::max())
-        throw argument_error(std::string(maximum ? "argmax" : "argmin") + ": axis " + std::to_string(axis) +
-                             (length == 0 ? " has no elements" : " has more than 2^31 - 1 elements"));
-}
+void check_arg_axis(bool maximum, int axis, std::int64_t length);
 
 } // namespace reduce_detail
 
@@ -164,5 +161,15 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
         }
     });
 }
+
+#if TG_DEFINES(ordering)
+
+TG_DEFINITION void reduce_detail::check_arg_axis(bool maximum, int axis, std::int64_t length) {
+    if (length == 0 || length > std::numeric_limits<std::int32_t>::max())
+        throw argument_error(std::string(maximum ? "argmax" : "argmin") + ": axis " + std::to_string(axis) +
+                             (length == 0 ? " has no elements" : " has more than 2^31 - 1 elements"));
+}
+
+#endif
 
 } // namespace tapegraph::cpu
