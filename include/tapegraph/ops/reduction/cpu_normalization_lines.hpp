@@ -35,13 +35,20 @@ using reduce_detail::divide_up;
 using reduce_detail::unit;
 inline constexpr std::int64_t widest = 1024, tile = 2048, rows_in_t = 64, task = 16384, most_parts = 32, narrow = 64;
 
+// Not by memcpy, which g++ passes through the stack in halves for vectors of 32 bytes.
 template <class V, class T>
 TG_INLINE void read(V& v, const T* p) {
-    __builtin_memcpy(&v, p, sizeof(V));
+    if constexpr (sizeof(V) == sizeof(T))
+        v = *p;
+    else
+        v = *reinterpret_cast<const typename cpu::vector<T, static_cast<int>(sizeof(V))>::storage*>(p);
 }
 template <class V, class T>
 TG_INLINE void write(T* p, const V& v) {
-    __builtin_memcpy(p, &v, sizeof(V));
+    if constexpr (sizeof(V) == sizeof(T))
+        *p = v;
+    else
+        *reinterpret_cast<typename cpu::vector<T, static_cast<int>(sizeof(V))>::storage*>(p) = v;
 }
 
 /// Sums f over [begin, end), at most a tile. f(i, v) sets v[0], ..., v[Sums - 1] to the terms from i
