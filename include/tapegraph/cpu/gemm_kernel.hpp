@@ -201,39 +201,41 @@ struct tile_finish {
 // Functions for one instruction set in which a * b + c is one fused operation where the processor
 // has it. Unlike for elementwise kernels (on<Isa>), no other evaluation of the same formula has to
 // give the same bits.
+#define TG_FUSED(...) TG_FUSED_FUNCTION __VA_ARGS__
 #if defined(__clang__)
-#define TG_FUSED(...) __VA_ARGS__
 #define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
 #else
-#define TG_FUSED(...) __attribute__((optimize("fp-contract=fast", "tree-loop-vectorize", "vect-cost-model=dynamic"))) __VA_ARGS__
 #define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,prefer-vector-width=512")))
 #endif
 #define TG_FUSED_AVX2 __attribute__((target("avx2,fma")))
 
 // clang-format off
-#define TG_FUSED_FUNCTIONS(Isa, Target)                                                                               \
+#define TG_FUSED_FUNCTIONS(Isa, Target, Leave)                                                                        \
     template <>                                                                                                       \
     struct fused<Isa> {                                                                                               \
         template <class T, int Rows, int Vectors>                                                                     \
         TG_FUSED(Target) static void run(const tile_job<T>& job) {                                                    \
             tile<Isa, T, Rows, Vectors>::run(job);                                                                    \
+            Leave                                                                                                     \
         }                                                                                                             \
         template <class Body, class... Args>                                                                          \
         TG_FUSED(Target) static void call(Args... args) {                                                             \
             Body::template run<Isa>(args...);                                                                         \
+            Leave                                                                                                     \
         }                                                                                                             \
         template <class T>                                                                                            \
         TG_FUSED(Target) __attribute__((noinline)) static void finish(const tile_job<T>& job, const T* values,        \
                                                                       int rows, int vectors) {                        \
             tile_finish<Isa, T>::run(job, values, rows, vectors);                                                     \
+            Leave                                                                                                     \
         }                                                                                                             \
     };
 // clang-format on
 
-TG_FUSED_FUNCTIONS(baseline, )
+TG_FUSED_FUNCTIONS(baseline, , )
 #if defined(__x86_64__)
-TG_FUSED_FUNCTIONS(avx2, TG_FUSED_AVX2)
-TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512)
+TG_FUSED_FUNCTIONS(avx2, TG_FUSED_AVX2, TG_LEAVE_VECTORS)
+TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512, TG_LEAVE_VECTORS)
 #endif
 #undef TG_FUSED_FUNCTIONS
 #undef TG_FUSED

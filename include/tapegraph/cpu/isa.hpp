@@ -120,14 +120,26 @@ inline void set_instruction_set(instruction_set set) {
 // unfused evaluation give different bits. clang contracts only within one source expression, which
 // is the same in both, but not on all instruction sets: kernels that have a*b+c in one expression
 // stand between TG_ROUNDS_EACH_BEGIN and TG_ROUNDS_EACH_END, which leave the user's code as it is.
+// g++ fuses the multiply-adds of a TG_FUSED_FUNCTION only with "expensive-optimizations", which -O1 lacks.
 #if defined(__clang__)
 #define TG_KERNEL_FUNCTION
+#define TG_FUSED_FUNCTION
 #define TG_ROUNDS_EACH_BEGIN _Pragma("float_control(push)") _Pragma("clang fp contract(off)")
 #define TG_ROUNDS_EACH_END _Pragma("float_control(pop)")
 #else
-#define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off", "tree-loop-vectorize", "vect-cost-model=dynamic")))
+#define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off", "expensive-optimizations", "tree-loop-vectorize", "vect-cost-model=dynamic")))
+#define TG_FUSED_FUNCTION __attribute__((optimize("fp-contract=fast", "expensive-optimizations", "tree-loop-vectorize", "vect-cost-model=dynamic")))
 #define TG_ROUNDS_EACH_BEGIN
 #define TG_ROUNDS_EACH_END
+#endif
+
+// The end of a function with vectors of more than 16 bytes. What leaves their upper halves in use makes every
+// later call of libm take 27 times as long. g++ clears them itself where "expensive-optimizations" are on,
+// which TG_KERNEL_FUNCTION sees to, and not in programs that are compiled for size.
+#if defined(__x86_64__) && defined(__OPTIMIZE_SIZE__) && !defined(__clang__)
+#define TG_LEAVE_VECTORS __builtin_ia32_vzeroupper();
+#else
+#define TG_LEAVE_VECTORS
 #endif
 
 #if defined(__clang__)
@@ -155,6 +167,7 @@ struct on<avx2> {
     template <class Body, class... Args>
     TG_KERNEL_FUNCTION __attribute__((target("avx2,fma"))) static void run(Args... args) {
         Body::template run<avx2>(args...);
+        TG_LEAVE_VECTORS
     }
 };
 
@@ -169,6 +182,7 @@ struct on<avx512> {
     static void
     run(Args... args) {
         Body::template run<avx512>(args...);
+        TG_LEAVE_VECTORS
     }
 };
 #endif

@@ -40,14 +40,15 @@ TG_INLINE void multiply_add_chains(float* result, std::int64_t rounds, std::inte
     result[2] = sum[0];
 }
 
-#define TG_PROFILE_CHAINS(name, bytes, ...)                                                                            \
-    __VA_ARGS__ inline void name(float* result, std::int64_t rounds) {                                                 \
+#define TG_PROFILE_CHAINS(name, bytes, leave, ...)                                                                     \
+    TG_FUSED_FUNCTION __VA_ARGS__ inline void name(float* result, std::int64_t rounds) {                               \
         multiply_add_chains<bytes>(result, rounds, std::make_integer_sequence<int, chains>{});                         \
+        leave                                                                                                          \
     }
-TG_PROFILE_CHAINS(chains_baseline, 16)
+TG_PROFILE_CHAINS(chains_baseline, 16, )
 #if defined(__x86_64__)
-TG_PROFILE_CHAINS(chains_avx2, 32, __attribute__((target("avx2,fma"))))
-TG_PROFILE_CHAINS(chains_avx512, 64, __attribute__((target("avx512f,avx2,fma"))))
+TG_PROFILE_CHAINS(chains_avx2, 32, TG_LEAVE_VECTORS, __attribute__((target("avx2,fma"))))
+TG_PROFILE_CHAINS(chains_avx512, 64, TG_LEAVE_VECTORS, __attribute__((target("avx512f,avx2,fma"))))
 #endif
 #undef TG_PROFILE_CHAINS
 
