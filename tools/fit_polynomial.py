@@ -59,6 +59,11 @@ def scaled_erfc(q, c):
     return (1 + 2 * a) * exp(a**2) * erfc(a)
 
 
+def normal_tail(q, c):
+    a = c * (1 + q) / (1 - q)
+    return exp(a**2 / 2) * erfc(a / sqrt(mpf(2))) * (a + c) / 2
+
+
 # name: (g, weight, a, b, degree for float, degree for double)
 rows = {
     "exp": (lambda r: (expm1(r) - r) / r**2, lambda r: fabs(r**2 / expm1(r)), -half_ln2, half_ln2, 4, 10),
@@ -80,6 +85,10 @@ rows = {
     # erfc(a) = e^(-a^2) p(q) / (1 + 2 a), q = (a - c) / (a + c)
     "erfc_f": (lambda q: scaled_erfc(q, 2), lambda q: 1 / scaled_erfc(q, 2), -one, (mpf("10.1") - 2) / (mpf("10.1") + 2), 10, None),
     "erfc_d": (lambda q: scaled_erfc(q, 4), lambda q: 1 / scaled_erfc(q, 4), -one, (mpf("27.3") - 4) / (mpf("27.3") + 4), None, 22),
+    # P(-a) = e^(-a^2 / 2) p(q) / (a + c), q = (a - c) / (a + c)
+    "normal_f": (lambda q: normal_tail(q, mpf("3.35")), lambda q: 1 / normal_tail(q, mpf("3.35")), -one,
+                 (mpf("14.3") - mpf("3.35")) / (mpf("14.3") + mpf("3.35")), 9, None),
+    "normal_d": (lambda q: normal_tail(q, 7), lambda q: 1 / normal_tail(q, 7), -one, (mpf("38.7") - 7) / (mpf("38.7") + 7), None, 22),
     # softplus: log(1 + e) = 2 s + s z p(z), z = s^2, s = e / (2 + e), e <= 1
     "log1p_unit": (lambda z: (2 * atanh(sqrt(z)) / sqrt(z) - 2) / z, lambda z: z / 2, tiny, one / 9, 4, 10),
     "erf_large_d": (lambda a: log(erfc(a)), lambda a: erfc(a) / erf(a), mpf("0.9"), mpf(6), None, 21),

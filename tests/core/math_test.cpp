@@ -208,6 +208,32 @@ TEST_CASE_TEMPLATE("math: pow and atan2 on a grid", T, float, double) {
     CHECK(angle <= 2);
 }
 
+TEST_CASE_TEMPLATE("math: the exponential of negative numbers has the bits of exp", T, float, double) {
+    constexpr bool single = sizeof(T) == sizeof(float);
+    const double lowest = single ? -110 : -760; // beyond the smallest denormal number
+    for (int i = 0; i <= 200'003; ++i) {
+        const T x = static_cast<T>(lowest * i / 200'003);
+        CHECK(std::bit_cast<math::detail::bits_t<T>>(math::detail::falling_exp(x)) ==
+              std::bit_cast<math::detail::bits_t<T>>(math::exp(x)));
+    }
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    for (const T x : {T(-0.0), T(1e-9), T(0.5), -std::numeric_limits<T>::max(), -infinity})
+        CHECK(math::detail::falling_exp(x) == math::exp(x));
+    CHECK(std::isnan(math::detail::falling_exp(std::numeric_limits<T>::quiet_NaN())));
+}
+
+TEST_CASE_TEMPLATE("math: the normal distribution's tail, scaled", T, float, double) {
+    for (int i = 0; i <= 20'011; ++i) {
+        const long double a = (sizeof(T) == sizeof(float) ? 14.0L : 38.0L) * i / 20'011;
+        const T x = static_cast<T>(a);
+        const long double wide = x, expected = std::erfc(wide / std::sqrt(2.0L)) / 2 * std::exp(wide * wide / 2);
+        // Roundings of a + c, its inverse, q, whose error counts 2.3 times, the polynomial and the product.
+        CHECK(std::abs(static_cast<long double>(math::detail::scaled_normal_tail(x)) / expected - 1) <
+              5 * static_cast<long double>(std::numeric_limits<T>::epsilon()));
+    }
+    CHECK(math::detail::scaled_normal_tail(std::numeric_limits<T>::max()) < T(0.06)); // e^(-a^2 / 2) is 0 there
+}
+
 TEST_CASE_TEMPLATE("math: special values", T, float, double) {
     const T values[] = {T(0), T(-0.0), T(1), T(-1), T(0.5), T(-0.5), T(2), T(-2), T(3), T(-3), T(2.5), T(1e6), T(-1e30),
                         inf<T>, -inf<T>, quiet_nan<T>, std::numeric_limits<T>::denorm_min(), -std::numeric_limits<T>::min(),

@@ -85,11 +85,29 @@ TG_HD constexpr T erfc_slope(T q) {
     }
 }
 
-/// e^(a^2) erfc(a) for 0 <= a <= erfc_largest, to a few units in the last place.
+/// P(-a) e^(a^2 / 2) for a >= 0, P the distribution function of the standard normal distribution: p(q) / (a + c) with
+/// q = (a - c) / (a + c), so that one quotient serves both. Relative error of the fit: 2^-28 float, 2^-59 double, as far as
+/// e^(-a^2 / 2) is not 0.
 template <class T>
-TG_HD constexpr T scaled_erfc(T a) {
-    const T q = erfc_place(a);
-    return mul_add(q, erfc_slope(q), erfc_centre_value<T>) / mul_add(T(2), a, T(1));
+TG_HD constexpr T scaled_normal_tail(T a) {
+    T inverse, p;
+    if constexpr (sizeof(T) == sizeof(float)) {
+        inverse = T(1) / (a + T(3.35));
+        const T q = mul_add(T(-6.7), inverse, T(1));
+        p = polynomial(q, 0.740377486f, -0.550368488f, 0.291261464f, -0.0948713943f, 0.00710513396f, 0.00798851997f,
+                       -0.00204139273f, -0.000903414912f, 0.000277275511f, 0.000134780479f);
+    } else { // rounds q once less
+        const T near = select(a > T(40), T(40), a);
+        inverse = T(1) / (near + T(7));
+        const T q = product(near - T(7), inverse);
+        p = polynomial(q, 0.7825087541675675, -0.724320296091625, 0.6200850993703694, -0.4901144494882739,
+                       0.35666445160403687, -0.23798953586334573, 0.14475817472933925, -0.0795891005266004,
+                       0.03906354378490817, -0.016784381036847103, 0.00610303404723639, -0.0017508197800472905,
+                       0.0003206837358658545, 9.545598926152813e-06, -3.22441808854929e-05, 1.1091590582335168e-05,
+                       -6.679639184415363e-07, -9.317367890590861e-07, 3.520765547367625e-07, 1.2827530553046194e-08,
+                       -4.5125044422903555e-08, 4.7244965563428475e-09, 3.971977510430684e-09);
+    }
+    return product(inverse, p);
 }
 
 } // namespace detail

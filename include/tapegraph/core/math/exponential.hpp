@@ -85,6 +85,18 @@ TG_HD constexpr T exp_shifted(T x) {
     return product(product(y, scale.first()), scale.second());
 }
 
+/// e^x for x <= 0, with the bits of `exp`, whose exponents have two sides and are halved for it.
+template <class T>
+TG_HD constexpr T falling_exp(T x) {
+    constexpr bits_t<T> shift = sizeof(T) == sizeof(float) ? 64 : 512; // y 2^(k + shift) is a normal number
+    const T c = select(x < exp_lowest<T>, exp_lowest<T>, x);
+    const T t = exponent_of(c);
+    const T high = remainder_high(c, t);
+    const T y = T(1) + (expm1_rest(high, remainder_low(t)) + high);
+    const T scale = from_exponent<T>(to_bits(t) - to_bits(traits<T>::round_magic) + (traits<T>::bias + shift));
+    return product(product(y, scale), from_exponent<T>(traits<T>::bias - shift));
+}
+
 /// e^x as value (1 + lost), for functions in which the rounding of e^x is one error among several.
 template <class T>
 struct extended_exp {

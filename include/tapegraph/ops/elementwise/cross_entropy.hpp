@@ -32,7 +32,7 @@ struct sigmoid_cross_entropy_op : series_op<2> {
     TG_HD static constexpr V value(V x, V z) {
         const V a = math::abs(x), wrong = math::detail::select(x > V(0), V(1) - z, z);
         const V linear = math::detail::select(wrong == V(0), V(0), math::detail::product(a, wrong)); // infinity * 0
-        return linear + math::log1p(math::exp(-a));
+        return linear + math::log1p(math::detail::falling_exp(-a));
     }
     template <int I>
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto z, auto) {

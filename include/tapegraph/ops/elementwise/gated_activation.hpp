@@ -35,10 +35,8 @@ struct normal_gate {
     V value;   // P(x), P the distribution function of the standard normal distribution
     V density; // p(x)
     TG_HD constexpr explicit normal_gate(V x) {
-        constexpr V largest = V(1.4142135623730951) * math::detail::erfc_largest<V>;
-        const V a = math::abs(x), e = math::exp(V(-0.5) * x * x);
-        const V c = V(0.7071067811865476) * math::detail::select(a > largest, largest, a);
-        const V tail = math::detail::product(V(0.5) * e, math::detail::scaled_erfc(c));
+        const V a = math::abs(x), e = math::detail::falling_exp(V(-0.5) * x * x);
+        const V tail = math::detail::product(e, math::detail::scaled_normal_tail(a));
         value = math::detail::select(x < V(0), tail, V(1) - tail);
         density = V(0.3989422804014327) * e;
     }
@@ -47,7 +45,7 @@ template <class V>
 struct logistic_gate {
     V value, rest; // sigmoid(x), and 1 - sigmoid(x) without cancellation
     TG_HD constexpr explicit logistic_gate(V x) {
-        const V e = math::exp(-math::abs(x)), large = V(1) / (V(1) + e), small = e * large;
+        const V e = math::detail::falling_exp(-math::abs(x)), large = V(1) / (V(1) + e), small = e * large;
         value = math::detail::select(x < V(0), small, large);
         rest = math::detail::select(x < V(0), large, small);
     }

@@ -16,9 +16,10 @@ namespace softmax_detail {
 using reduce_detail::run_rows;
 inline constexpr std::int64_t block_elements = 2048, part = 32768, most_parts = 64, columns = 64;
 
+/// Arguments are differences from the largest one, or logarithms of probabilities.
 template <class T>
 TG_INLINE T exp_of(T x) {
-    return math::exp(x);
+    return math::detail::falling_exp(x);
 }
 
 /// to = exp(from), element by element.
