@@ -201,6 +201,10 @@ TEST_CASE("convolution: depthwise, several runs of outputs, strips of channels a
     check_everywhere<float>({2, 9, 40, 35, 3, 3, 9, 40, 35, 1, 1, 1, 1, 1, 1, 35});
     check_everywhere<float>({1, 9, 41, 64, 5, 5, 5, 21, 64, 2, 2, 2, 2, 1, 1, 64});
     check_everywhere<float>({1, 11, 50, 40, 3, 4, 7, 41, 40, 1, 1, 0, 0, 2, 3, 40});
+    // Steps from tap to tap that are those from output to output, by 3 and 5 taps in a row
+    check_everywhere<float>({2, 6, 29, 37, 2, 5, 7, 29, 37, 1, 1, 1, 2, 1, 1, 37});
+    check_everywhere<float>({1, 13, 47, 17, 5, 3, 5, 24, 17, 2, 2, 2, 2, 2, 2, 17});
+    check_everywhere<float>({3, 1, 53, 6, 1, 5, 1, 49, 6, 1, 1, 0, 0, 1, 1, 6});
     check_everywhere<float>({70, 60, 3, 4, 3, 3, 60, 3, 4, 1, 1, 1, 1, 1, 1, 4});
     check_everywhere<double>({3, 40, 60, 9, 3, 3, 40, 60, 9, 1, 1, 1, 1, 1, 1, 9});
 }

@@ -49,6 +49,13 @@ struct vector {
         c = a * b + c;
     }
 
+    TG_INLINE static void multiply_add(type& c, const type& a, const type& b) {
+#if defined(__clang__)
+#pragma clang fp contract(fast)
+#endif
+        c = a * b + c;
+    }
+
     /// Loads the first `count` lanes; the others are zero and their memory is not read.
     TG_INLINE static void load_first(type& v, const T* p, int count) {
         alignas(Bytes) T lane[lanes] = {};

@@ -8,9 +8,10 @@
 /// multiply, so lanes are channels, and every pass is a sum of elementwise products over a grid of
 /// two strides,
 ///   out[c] (+)= sum over i, j of a[i, j, c] * b[i, j, c].
-/// Up to eight outputs with the same taps share what is read of the filter. The filter's gradient is
-/// summed row by row, the taps of a kernel row at once, in parts of the rows that follow from the
-/// shape and are added up in double.
+/// Up to eight outputs with the same taps share what is read of the filter, and of a where the next
+/// output begins at the next tap. The filter's gradient is summed row by row, the taps of a kernel row
+/// at once, in parts of the rows that follow from the shape and are added up in double. Multiply-adds
+/// are fused, as in products.
 
 TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu::detail {
@@ -78,15 +79,39 @@ private:
                                        std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t pixel,
                                        std::int64_t next, std::int64_t apart, T* out) {
         using v = vector<T, Bytes>;
-        constexpr auto outputs = std::make_index_sequence<static_cast<std::size_t>(Outputs)>{};
         if constexpr (v::lanes > 1)
             if (pixel < v::lanes)
                 return with_vectors<Bytes / 2>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
-        for (std::int64_t c = 0; c < pixel; c += v::lanes) {
-            if (c + v::lanes > pixel) c = pixel - v::lanes; // once more, with the same values
-            sums<v>(rows, columns, a + c, a_row, b + c, b_row, pixel, next, apart, out + c, outputs);
+        if constexpr (Outputs > 1) {
+            // One step in a is one tap or one output; in the input's gradient they go in opposite directions.
+            const std::int64_t step = columns.step_a * pixel, last = Outputs - 1;
+            const bool meet = columns.step_b == 1 && (step == next || step == -next);
+            const std::int64_t flip = step == next ? 0 : last;
+            const T* const from = a + flip * next;
+            T* const to = out + flip * apart;
+            const std::int64_t forth = step == next ? apart : -apart;
+            if (meet && columns.count == 3)
+                return strips<v, 3>(rows, columns, from, a_row, b, b_row, pixel, step, forth, to);
+            if (meet && columns.count == 5)
+                return strips<v, 5>(rows, columns, from, a_row, b, b_row, pixel, step, forth, to);
+        }
+        strips<v, 0>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
+    }
+    template <class V, int Taps>
+    TG_INLINE static void strips(const depthwise_axis& rows, const depthwise_axis& columns, const T* a,
+                                 std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t pixel,
+                                 std::int64_t next, std::int64_t apart, T* out) {
+        for (std::int64_t c = 0; c < pixel; c += V::lanes) {
+            if (c + V::lanes > pixel) c = pixel - V::lanes; // once more, with the same values
+            if constexpr (Taps == 0)
+                sums<V>(rows, columns, a + c, a_row, b + c, b_row, pixel, next, apart, out + c, all_outputs{});
+            else
+                meeting<V, Taps>(rows, columns, a + c, a_row, b + c, b_row, pixel, next, apart, out + c, all_outputs{},
+                                 std::make_index_sequence<static_cast<std::size_t>(Taps)>{},
+                                 std::make_index_sequence<static_cast<std::size_t>(Outputs + Taps - 1)>{});
         }
     }
+    using all_outputs = std::make_index_sequence<static_cast<std::size_t>(Outputs)>;
     // Packs, because g++ does not unroll loops over vectors everywhere.
     template <class V, std::size_t... K>
     TG_INLINE static void sums(const depthwise_axis& rows, const depthwise_axis& columns, const T* a,
@@ -99,12 +124,39 @@ private:
             for (std::int64_t j = 0; j < columns.count; ++j) {
                 V::load(y, q);
                 (V::load(x[K], p + static_cast<std::int64_t>(K) * next), ...);
-                ((sum[K] += x[K] * y), ...);
+                (V::multiply_add(sum[K], x[K], y), ...);
                 p += columns.step_a * pixel;
                 q += columns.step_b * pixel;
             }
         }
         (V::store(out + static_cast<std::int64_t>(K) * apart, sum[K]), ...);
+    }
+    // The same where the next output begins at the next tap: a number of a is read once for all taps of a row.
+    template <class V, int Taps, std::size_t... K, std::size_t... J, std::size_t... P>
+    TG_INLINE static void meeting(const depthwise_axis& rows, const depthwise_axis& columns, const T* a,
+                                  std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t pixel,
+                                  std::int64_t step, std::int64_t apart, T* out, std::index_sequence<K...>,
+                                  std::index_sequence<J...> taps, std::index_sequence<P...>) {
+        typename V::type sum[Outputs] = {}, y[Taps];
+        for (std::int64_t i = 0; i < rows.count; ++i) {
+            const T* const p = a + (rows.first_a + i * rows.step_a) * a_row + columns.first_a * pixel;
+            const T* const q = b + (rows.first_b + i * rows.step_b) * b_row + columns.first_b * pixel;
+            (V::load(y[J], q + static_cast<std::int64_t>(J) * pixel), ...);
+            (place<V, static_cast<int>(P)>(sum, y, p + static_cast<std::int64_t>(P) * step, taps), ...);
+        }
+        (V::store(out + static_cast<std::int64_t>(K) * apart, sum[K]), ...);
+    }
+    // The number at place P is what tap J of output P - J reads.
+    template <class V, int P, std::size_t Taps, std::size_t... J>
+    TG_INLINE static void place(typename V::type (&sum)[Outputs], const typename V::type (&y)[Taps], const T* p,
+                                std::index_sequence<J...>) {
+        typename V::type x;
+        V::load(x, p);
+        (tap<V, P - static_cast<int>(J)>(sum, x, y[J]), ...);
+    }
+    template <class V, int Output>
+    TG_INLINE static void tap(typename V::type (&sum)[Outputs], const typename V::type& x, const typename V::type& y) {
+        if constexpr (Output >= 0 && Output < Outputs) V::multiply_add(sum[Output], x, y);
     }
 };
 
@@ -123,8 +175,8 @@ void depthwise_row(const depthwise_axis& rows, std::int64_t outputs, std::int64_
             const depthwise_axis other = axis(end);
             if (other.count != columns.count || other.first_b != columns.first_b) return false;
         }
-        dispatch<depthwise_body<T, Outputs>>(rows, columns, a, a_row, b, b_row, channels, next * channels,
-                                             phases * channels, out + j * channels);
+        dispatch_fused<depthwise_body<T, Outputs>>(rows, columns, a, a_row, b, b_row, channels, next * channels,
+                                                   phases * channels, out + j * channels);
         return true;
     };
     for (std::int64_t phase = 0; phase < std::min(phases, outputs); ++phase)
@@ -231,7 +283,7 @@ private:
                               std::index_sequence<K...> all) {
         typename V::type x[Vectors];
         read<V, Vectors>(x, tap.x + at, all);
-        ((tap.sum[K] += dy[K] * x[K]), ...);
+        (V::multiply_add(tap.sum[K], dy[K], x[K]), ...);
     }
     template <class V, int Vectors>
     TG_INLINE static void strip(const convolution_geometry& g, std::int64_t tap, const T* x, const T* dy, T* sums) {
@@ -302,7 +354,7 @@ void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const 
                 for (std::int64_t tap = 0; tap < g.kernel_width;) {
                     T* const to = own + (u * g.kernel_width + tap) * channels;
                     const auto add = [&]<int Taps>(std::integral_constant<int, Taps>) {
-                        dispatch<depthwise_taps_body<T, Taps>>(&g, tap, from, by, to);
+                        dispatch_fused<depthwise_taps_body<T, Taps>>(&g, tap, from, by, to);
                         tap += Taps;
                     };
                     if (g.kernel_width - tap >= 3)
