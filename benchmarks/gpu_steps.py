@@ -30,6 +30,7 @@ import contestants  # noqa: E402
 import gpu_table  # noqa: E402
 import protocol  # noqa: E402
 import race  # noqa: E402
+import studies  # noqa: E402
 
 GRAPH, MEASURED, EAGER, PYTORCH, COMPILED = "graph", "measured", "eager", "PyTorch", "compiled"
 OURS = (GRAPH, MEASURED, EAGER)
@@ -46,7 +47,7 @@ ROWS = ("+cnn@tf32/training/128", "+rnn/training/128", "+conv1d_small/training/3
           for work in ("chain", "softmax", "sum", "sum_of_rows", "sum_of_columns", "layer_normalization", "cumulative_sum")),
         *(f"{work}/forward/{n}" for n in (1_000_000, 10_000_000) for work in ("sort", "sort_whole", "top_k")),
         *(f"conv{i}@tf32/gradient/128" for i in (1, 2, 3)), "lstm/gradient/128", "layer_normalization/gradient/50000000")
-MODELS = (*contestants.STUDIES, "resnet18", "gpt")
+MODELS = contestants.STUDIES
 
 
 def work_of(row):
@@ -58,7 +59,7 @@ def program_of(row):
 
 
 def is_image(row):
-    return work_of(row) in ("cnn", "resnet18") or re.match(r"conv\d", row)
+    return re.match(contestants.IMAGES, work_of(row) + "/")
 
 
 def convolves(row):
@@ -130,8 +131,6 @@ class Steps:
         rate = self.rates.get("tf32" if work.endswith("@tf32") else "fp32")
         if work_of(row) not in MODELS or not rate or kind != "training":
             return None
-        import studies  # needs NumPy, which comes with PyTorch
-
         return studies.step_flop(work_of(row), int(batch), int(length[0]) if length else 0) / rate
 
     def run(self, row, compiled, seconds):

@@ -3,6 +3,9 @@
 import dataclasses
 import re
 
+import studies
+import works
+
 
 @dataclasses.dataclass(frozen=True)
 class Way:
@@ -21,6 +24,8 @@ class Way:
 
 
 CONVOLVES = r"(cnn|conv)"
+MODELS = "(" + "|".join(studies.STUDIES) + ")/"
+IMAGES = "(" + "|".join(name for name, study in studies.STUDIES.items() if len(study.shape) == 3) + r"|conv\d)/"
 EVERY = r"(?!add/)"
 WAYS = (
     Way("TapeGraph", "tapegraph"),
@@ -29,24 +34,24 @@ WAYS = (
     Way("TapeGraph fast", "tapegraph", ("graph", "--convolution", "fast"), CONVOLVES),
     Way("TapeGraph sparse", "tapegraph", (), "rnn/training", "sparse_training"),
     Way("PyTorch", "pytorch", ("eager",)),
-    Way("PyTorch channels_last", "pytorch", ("channels_last",), r"(cnn/|conv\d/)"),
+    Way("PyTorch channels_last", "pytorch", ("channels_last",), IMAGES),
     Way("PyTorch compiled", "pytorch", ("compiled",), EVERY),
     Way("PyTorch sparse", "pytorch", ("sparse",), "rnn/training", "sparse_training"),
     Way("PyTorch C++", "libtorch", (), "add/"),
     Way("tf.function", "tensorflow", ("function",)),
     Way("TensorFlow XLA", "tensorflow", ("xla",), EVERY),
-    Way("Keras", "tensorflow", ("keras",), r"(cnn|rnn|conv1d)"),
-    Way("JAX", "jax", (), r"(?!resnet18/)"),
+    Way("Keras", "tensorflow", ("keras",), MODELS),
+    Way("JAX", "jax"),
 )
 OURS = "tapegraph"
 REFERENCE = WAYS[0].name
 
 
 def ways_of(row, libraries):
-    return [way for way in WAYS if way.library in libraries and re.match(way.works, row)]
+    return [way for way in WAYS if way.library in libraries and re.match(way.works, row) and works.has_peer(row.split("/")[0], way.library)]
 
 
-STUDIES = ("cnn", "rnn", "conv1d_small", "conv1d_medium", "conv1d_large", "resnet18")
+STUDIES = tuple(studies.STUDIES)
 
 
 def program_of(row):
@@ -78,5 +83,5 @@ FULL = (*(f"cnn/training/{n}" for n in (1, 16, 32, 128)), *(f"rnn/training/{n}" 
         *(f"lstm/gradient/{n}" for n in (1, 32, 128)), *(f"cnn/inference/{n}" for n in (1, 128)),
         *(f"rnn/inference/{n}" for n in (1, 128)),
         *(f"{model}/inference/{n}/140" for model in ("conv1d_small", "conv1d_medium") for n in (1, 128)),
-        *(f"resnet18/inference/{n}" for n in (1, 32)),
-        "conv1d_large/inference/1/1400", "conv1d_large/training/32/1400", "cnn/training/512")
+        "conv1d_large/inference/1/1400", "conv1d_large/training/32/1400", "cnn/training/512",
+        *(f"{name}/{row}" for name in works.NAMES for row in works.module(name).ROWS))

@@ -5,7 +5,7 @@
 namespace compare {
 
 /// Values in [-1, 1) that all contestants generate alike, bit for bit: 24 bits of a hash of the
-/// index (MurmurHash3's finalizer, also in studies.py). Values of a short period would not do: a
+/// index (MurmurHash3's finalizer, also in study.py). Values of a short period would not do: a
 /// patch that occurs a hundred times, in which two maxima are nearly equal, is rounded to one of
 /// them a hundred times, and the losses of two correct libraries diverge.
 inline float noise_at(std::int64_t index) {

@@ -1,7 +1,7 @@
 """The operands of single operations, as in operations.cpp; each peer implements the functions
 itself."""
 
-from studies import noise
+from study import noise
 
 TINY = 1000  # operations per step of the tiny ones
 CLASSES = 50_000  # of cross_entropy; the label of row i is 7919 i % CLASSES

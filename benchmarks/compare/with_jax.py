@@ -8,12 +8,9 @@ from safetensors.numpy import load_file
 import operations
 import protocol
 import studies
-
-
-def convolve(x, w, stride=1, padding="VALID"):
-    spatial = "HW"[2 - (x.ndim - 2):]
-    return lax.conv_general_dilated(x, w, (stride,) * len(spatial), padding,
-                                    dimension_numbers=(f"N{spatial}C", f"{spatial}IO", f"N{spatial}C"))
+import works
+from jax_layers import convolve, normalize
+from study import digest
 
 
 def lstm(x, w, u, b):
@@ -28,16 +25,6 @@ def lstm(x, w, u, b):
 
     start = jnp.zeros((x.shape[0], u.shape[0]))
     return lax.scan(step, (start, start), z)[0][0]
-
-
-def normalize(x, values, training):
-    if not training:
-        mean, variance = values["moving_mean"], values["moving_variance"]
-    else:
-        axes = tuple(range(x.ndim - 1))
-        mean, variance = jnp.mean(x, axes), jnp.var(x, axes)
-    moved = {key: 0.99 * values[key] + 0.01 * now for key, now in (("moving_mean", mean), ("moving_variance", variance))}
-    return (x - mean) * (values["gamma"] * lax.rsqrt(variance + 1e-3)) + values["beta"], moved
 
 
 def network(layers, weights, x, training, key):
@@ -72,29 +59,34 @@ def network(layers, weights, x, training, key):
 
 def entropy(study, scores, y):
     if study.classes > 2:
-        return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(scores), y[:, None], 1))
+        return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(scores), y[..., None], -1))
     return jnp.mean(jax.nn.relu(scores) - scores * y + jnp.log1p(jnp.exp(-jnp.abs(scores))))
 
 
 def updated(study, weights, gradients, state, step):
     if study.optimizer == "sgd":
         return {path: value - study.rate * gradients[path] for path, value in weights.items()}, state
+    if study.optimizer == "momentum":
+        state = {path: 0.9 * state[path] + g for path, g in gradients.items()}
+        return {path: value - study.rate * state[path] for path, value in weights.items()}, state
     rate = study.rate * jnp.sqrt(1 - 0.999**step) / (1 - 0.9**step)
     m = {path: 0.9 * state[0][path] + 0.1 * g for path, g in gradients.items()}
     v = {path: 0.999 * state[1][path] + 0.001 * g * g for path, g in gradients.items()}
     return {path: w - rate * m[path] / (jnp.sqrt(v[path]) + 1e-7) for path, w in weights.items()}, (m, v)
 
 
-def trained(study, layers, weights, x, y):
-    """Returns a function that makes a step and returns its loss."""
+def trained(study, model, loss_of, weights, x, y):
+    """Returns a function that makes a step and returns its loss. `model` maps weights, x, whether it
+    trains, and a key of random numbers to a value and the moving averages that changed."""
     fixed = {path: value for path, value in weights.items() if "/moving_" in path}
     free = {path: value for path, value in weights.items() if path not in fixed}
     zeros = jax.tree.map(jnp.zeros_like, free)
-    all_of_it = [free, fixed, (zeros, jax.tree.map(jnp.copy, zeros)) if study.optimizer == "adam" else ()]
+    state = {"adam": (zeros, jax.tree.map(jnp.copy, zeros)), "momentum": zeros, "sgd": ()}[study.optimizer]
+    all_of_it = [free, fixed, state]
 
     def loss(free, fixed, x, y, key):
-        scores, moved = network(layers, free | fixed, x, True, key)
-        return entropy(study, scores, y), moved
+        value, moved = model(free | fixed, x, True, key)
+        return loss_of(value, x, y), moved
 
     def step(free, fixed, state, x, y, count):
         key = jax.random.fold_in(jax.random.key(1), count)
@@ -115,16 +107,22 @@ def trained(study, layers, weights, x, y):
 
 def model_row(work, kind, batch, length, check, file):
     study = studies.STUDIES[work]
-    layers, weights = study.layers_for(check), {path: jnp.array(value) for path, value in load_file(file).items()}
-    x, y = map(jnp.asarray, study.data(batch, length))
+    weights = {path: jnp.array(value) for path, value in load_file(file).items()}
+    x, y = jax.tree.map(jnp.asarray, study.data(batch, length))
+    if own := works.function_of(work, "jax_model"):
+        model = lambda weights, x, training, key: own(weights, x, training)  # noqa: E731
+    else:
+        layers = study.layers_for(check)
+        model = lambda *arguments: network(layers, *arguments)  # noqa: E731
     if kind == "inference":
-        compiled = jax.jit(lambda weights, x: network(layers, weights, x, False, None)[0])
+        compiled = jax.jit(lambda weights, x: model(weights, x, False, None)[0])
 
         def predict():
             return compiled(weights, x).block_until_ready()
 
-        return protocol.Prepared(predict, lambda count: studies.digest(predict()))
-    train = trained(study, layers, weights, x, y)
+        return protocol.Prepared(predict, lambda count: digest(predict()))
+    loss_of = works.function_of(work, "jax_loss") or (lambda scores, x, y: entropy(study, scores, y))
+    train = trained(study, model, loss_of, weights, x, y)
     return protocol.Prepared(train, lambda count: [train() for _ in range(count)])
 
 
@@ -153,7 +151,7 @@ def tiny(kind, operands):
             z = z + b
         return z.block_until_ready()
 
-    return protocol.Prepared(step, lambda count: studies.digest(step()), operations.TINY)
+    return protocol.Prepared(step, lambda count: digest(step()), operations.TINY)
 
 
 def prepare(row, check, file):
@@ -172,7 +170,7 @@ def prepare(row, check, file):
     def step():
         return jax.block_until_ready(compiled(*operands))
 
-    return protocol.Prepared(step, lambda count: [number for each in step() for number in studies.digest(each)])
+    return protocol.Prepared(step, lambda count: [number for each in step() for number in digest(each)])
 
 
 jax.config.update("jax_default_matmul_precision", "highest")

@@ -10,6 +10,9 @@ from safetensors.numpy import load_file
 import operations
 import protocol
 import studies
+import works
+from study import digest
+from tensorflow_layers import set_weights
 
 WAY, THREADS = sys.argv[1], int(sys.argv[2])
 tf.config.threading.set_intra_op_parallelism_threads(THREADS)
@@ -45,37 +48,6 @@ def network(study, check, weights, x):
     return model
 
 
-def set_weights(named, weights):
-    for name, each in named:
-        for variable in each.weights if name else ():
-            variable.assign(weights[f"{name}/{variable.path.rpartition('/')[2]}"])
-
-
-def resnet18(weights, x):
-    """benchmarks/models/resnet18.hpp. Padding is the same on all sides, also with a stride."""
-    named = []
-
-    def convolved(at, h, filters, taps, stride):
-        if stride > 1 and taps > 1:
-            h = keras.layers.ZeroPadding2D(taps // 2)(h)
-        convolution = keras.layers.Conv2D(filters, taps, stride, "same" if stride == 1 else "valid", use_bias=False)
-        normalization = keras.layers.BatchNormalization()
-        named.extend([(f"{at}/conv", convolution), (f"{at}/norm", normalization)])
-        return normalization(convolution(h))
-
-    image = keras.Input(x.shape[1:], batch_size=x.shape[0], dtype=x.dtype.name)
-    h = keras.activations.relu(convolved("entry", image, 64, 3, 1))
-    for i in range(8):
-        filters, stride = 64 << i // 2, 2 if i % 2 == 0 and i else 1
-        inner = keras.activations.relu(convolved(f"block/{i}/0", h, filters, 3, stride))
-        outer = convolved(f"block/{i}/1", inner, filters, 3, 1)
-        h = keras.activations.relu(outer + (h if stride == 1 else convolved(f"block/{i}/shortcut", h, filters, 1, stride)))
-    score = keras.layers.Dense(10)
-    model = keras.Model(image, score(keras.layers.GlobalAveragePooling2D()(h)))
-    set_weights(named + [("score", score)], weights)
-    return model
-
-
 def of_fit(model, x, y, optimizer, entropy):
     model.compile(optimizer=optimizer, loss=entropy)
     model.make_train_function()
@@ -88,13 +60,13 @@ def of_fit(model, x, y, optimizer, entropy):
     return step
 
 
-def of_tape(model, x, y, optimizer, entropy):
+def of_tape(model, x, y, optimizer, loss_of):
     optimizer.build(model.trainable_variables)
 
     @tf.function(jit_compile=XLA)
     def train(x, y):
         with tf.GradientTape() as tape:
-            loss = entropy(y, model(x, training=True))
+            loss = loss_of(model(x, training=True), x, y)
         optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
         return loss
 
@@ -105,20 +77,27 @@ def model_row(work, kind, batch, length, check, file):
     study = studies.STUDIES[work]
     keras.backend.clear_session()
     x, y = study.data(batch, length)
-    model = resnet18(load_file(file), x) if work == "resnet18" else network(study, check, load_file(file), x)
-    x, y = tf.constant(x), tf.constant(y)
+    make = works.function_of(work, "tensorflow_model")
+    model = make(load_file(file), x) if make else network(study, check, load_file(file), x)
+    x, y = tuple(map(tf.constant, x)) if isinstance(x, tuple) else tf.constant(x), tf.constant(y)
     if kind == "inference":
         if WAY == "keras":
             predict = lambda: model.predict_on_batch(x)  # noqa: E731
         else:
             compiled = tf.function(lambda x: model(x, training=False), jit_compile=XLA)
             predict = lambda: compiled(x).numpy()  # noqa: E731
-        return protocol.Prepared(predict, lambda count: studies.digest(predict()))
+        return protocol.Prepared(predict, lambda count: digest(predict()))
     entropy = (keras.losses.SparseCategoricalCrossentropy(from_logits=True) if study.classes > 2
                else keras.losses.BinaryCrossentropy(from_logits=True))
     optimizer = {"sgd": keras.optimizers.SGD(study.rate), "adam": keras.optimizers.Adam(study.rate),
                  "momentum": keras.optimizers.SGD(study.rate, momentum=0.9)}[study.optimizer]
-    step = (of_fit if WAY == "keras" else of_tape)(model, x, y, optimizer, entropy)
+    own = works.function_of(work, "tensorflow_loss")
+    if WAY == "keras" and own:
+        raise protocol.Failure("the model's loss is none of a label and a prediction")
+    if WAY == "keras":
+        step = of_fit(model, x, y, optimizer, entropy)
+    else:
+        step = of_tape(model, x, y, optimizer, own or (lambda value, x, y: entropy(y, value)))
     return protocol.Prepared(step, lambda count: [step() for _ in range(count)])
 
 
@@ -157,7 +136,7 @@ def tiny(kind, tensors):
         return tape.gradient(z, a)
 
     run = differentiate if kind == "gradient" else chain
-    return protocol.Prepared(run, lambda count: studies.digest(run()), operations.TINY)
+    return protocol.Prepared(run, lambda count: digest(run()), operations.TINY)
 
 
 def operation_row(work, kind, size):
@@ -171,7 +150,7 @@ def operation_row(work, kind, size):
         return tiny(kind, tensors)
     if kind == "forward":
         compiled = tf.function(function, jit_compile=XLA)
-        return protocol.Prepared(lambda: compiled(*tensors).numpy(), lambda count: studies.digest(compiled(*tensors)))
+        return protocol.Prepared(lambda: compiled(*tensors).numpy(), lambda count: digest(compiled(*tensors)))
 
     @tf.function(jit_compile=XLA)
     def differentiate(x):
@@ -184,7 +163,7 @@ def operation_row(work, kind, size):
     def step():
         return [each.numpy() for each in differentiate(tensors[0])]
 
-    return protocol.Prepared(step, lambda count: [number for each in step() for number in studies.digest(each)])
+    return protocol.Prepared(step, lambda count: [number for each in step() for number in digest(each)])
 
 
 def prepare(row, check, file):

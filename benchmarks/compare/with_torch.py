@@ -9,11 +9,13 @@ from torch import nn
 import operations
 import protocol
 import studies
-import torch_models
+import works
+from study import digest
 
 WAY = sys.argv[1]
 DEVICE = sys.argv[3] if len(sys.argv) > 3 else "cpu"
 ON_GPU = DEVICE != "cpu"
+LAST = ("channels_last", "compiled")
 torch.set_num_threads(int(sys.argv[2]))
 if hasattr(torch, "set_num_interop_threads"):
     torch.set_num_interop_threads(1)
@@ -116,6 +118,17 @@ def wait():
         torch.cuda.synchronize()
 
 
+def tensor_of(values, series_first):
+    """An input as PyTorch's layers expect it: images with their channels first, or first in name;
+    series, too, with `series_first`."""
+    x = torch.from_numpy(values).to(DEVICE)
+    if not x.is_floating_point():
+        return x.long()
+    if x.ndim == 4:
+        return x.permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last if WAY in LAST else torch.contiguous_format)
+    return x.transpose(1, 2).contiguous() if x.ndim == 3 and series_first else x
+
+
 def profile(step, count=5):
     """Lists the kernels of some steps, the longest first."""
     from torch.profiler import ProfilerActivity
@@ -133,18 +146,12 @@ def model_row(work, kind, batch, length, check, file):
     study, sparse, compiled = studies.STUDIES[work], kind == "sparse_training", WAY == "compiled"
     x, y = study.data(batch, length)
     weights = load_file(file)
-    model = (modules(study, check, weights, length, sparse) if study.layers else torch_models.make(work, weights)).to(DEVICE)
-    x, y = torch.from_numpy(x).to(DEVICE), torch.from_numpy(y).to(DEVICE)
-    if study.vocabulary:
-        x = x.long()
-    elif x.ndim == 4:  # as its libraries expect them: channels first, or first in name
-        x = x.permute(0, 3, 1, 2)
-        if WAY in ("channels_last", "compiled"):
-            x, model = x.contiguous(memory_format=torch.channels_last), model.to(memory_format=torch.channels_last)
-        else:
-            x = x.contiguous()
-    else:
-        x = x.transpose(1, 2).contiguous()
+    make = works.function_of(work, "torch_model")
+    model = (make(weights) if make else modules(study, check, weights, length, sparse)).to(DEVICE)
+    if len(study.shape) == 3 and WAY in LAST:
+        model = model.to(memory_format=torch.channels_last)
+    x = tuple(tensor_of(each, not make) for each in (x if isinstance(x, tuple) else (x,)))
+    y = torch.from_numpy(y).to(DEVICE)
     if compiled:
         torch._dynamo.reset()  # compilations for other sizes count towards a limit
     if kind == "inference":
@@ -152,16 +159,17 @@ def model_row(work, kind, batch, length, check, file):
 
         def step():
             with torch.inference_mode():
-                result = forward(x)
+                result = forward(*x)
             wait()
             return result
 
-        return protocol.Prepared(step, lambda count: studies.digest(step().cpu().numpy()))
+        return protocol.Prepared(step, lambda count: digest(step().cpu().numpy()))
     entropy = nn.functional.cross_entropy if study.classes > 2 else nn.functional.binary_cross_entropy_with_logits
+    own = works.function_of(work, "torch_loss")
     labels, optimizers = y.long() if study.classes > 2 else y, optimizers_of(study, model.train(), sparse)
 
     def loss():
-        return entropy(model(x), labels)
+        return own(model(*x), x, labels) if own else entropy(model(*x), labels)
 
     forward = compiled_form(loss) if compiled else loss
 
@@ -234,7 +242,7 @@ def tiny(kind, arrays):
     def step():
         return torch.autograd.grad(chain().sum(), a)[0] if kind == "gradient" else chain()
 
-    return protocol.Prepared(step, lambda count: studies.digest(step().numpy()), operations.TINY)
+    return protocol.Prepared(step, lambda count: digest(step().numpy()), operations.TINY)
 
 
 def operation_row(work, kind, size):
@@ -254,7 +262,7 @@ def operation_row(work, kind, size):
     def numbers(results):
         results = [result.detach().cpu() for result in results]
         return [number for result, order in zip(results, orders)
-                for number in studies.digest((result.permute(order) if order else result).numpy())]
+                for number in digest((result.permute(order) if order else result).numpy())]
 
     if kind == "forward":
         compiled = compiled_form(function) if WAY == "compiled" else function
