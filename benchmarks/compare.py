@@ -117,7 +117,8 @@ class Comparison:
                 except (OSError, subprocess.CalledProcessError) as e:
                     self.stored["peers"][peer] = {"error": environment.tail(e)}
                 self.commands[peer] = [str(self.peers.python), str(HERE / "compare" / SCRIPTS[peer])]
-        keys = dict.fromkeys((contestants.program_of(row), mode) for row in rows for mode in ("graph", "eager"))
+        modes = dict.fromkeys((way.arguments or ("graph",))[0] for way in contestants.WAYS if way.library == contestants.OURS and self.wanted(way))
+        keys = dict.fromkeys((contestants.program_of(row), mode) for row in rows for mode in modes)
         self.programs = environment.compiled_programs(self.o.work / "programs", list(keys), self.o.compiler)
         if "pytorch" in self.libraries and any(row.startswith("add/") for row in rows):
             made = environment.compiled_libtorch(self.o.work / "programs", self.peers.python, self.o.compiler)
@@ -132,6 +133,9 @@ class Comparison:
             except (OSError, subprocess.CalledProcessError) as e:
                 self.stored["left_out"]["bytes to ship"] = environment.tail(e)
         self.stored["load"]["before"] = os.getloadavg()  # before measuring, not before compiling
+
+    def wanted(self, way):
+        return way.name == contestants.REFERENCE or re.search(self.o.ways, way.name)
 
     def command(self, way, row):
         """Throws Failure if there is none."""
@@ -154,7 +158,7 @@ class Comparison:
         for way in contestants.WAYS:
             if way.library not in self.libraries or not any(re.match(way.works, row) for row in group):
                 continue
-            if way.name != contestants.REFERENCE and not re.search(self.o.ways, way.name):
+            if not self.wanted(way):
                 continue
             try:
                 log = self.o.work / "logs" / f"{re.sub('[^a-z0-9]+', '_', way.name.lower())}.log"

@@ -34,6 +34,7 @@ WAYS = (
     Way("TapeGraph fast", "tapegraph", ("graph", "--convolution", "fast"), CONVOLVES),
     Way("TapeGraph sparse", "tapegraph", (), "rnn/training", "sparse_training"),
     Way("PyTorch", "pytorch", ("eager",)),
+    Way("PyTorch fused", "pytorch", ("fused",), f"({MODELS}training|adam/)"),
     Way("PyTorch channels_last", "pytorch", ("channels_last",), IMAGES),
     Way("PyTorch compiled", "pytorch", ("compiled",), EVERY),
     Way("PyTorch sparse", "pytorch", ("sparse",), "rnn/training", "sparse_training"),
@@ -80,7 +81,7 @@ FULL = (*(f"cnn/training/{n}" for n in (1, 16, 32, 128)), *(f"rnn/training/{n}" 
         *(f"{work}/forward/{n}" for work in ("chain", "softmax", "sum_of_rows", "sum_of_columns")
           for n in (10_000, 1_000_000, 10_000_000)),
         *(f"cross_entropy/{kind}/3200000" for kind in ("forward", "gradient")),
-        *(f"lstm/gradient/{n}" for n in (1, 32, 128)), *(f"cnn/inference/{n}" for n in (1, 128)),
+        "adam/update/10000000", *(f"lstm/gradient/{n}" for n in (1, 32, 128)), *(f"cnn/inference/{n}" for n in (1, 128)),
         *(f"rnn/inference/{n}" for n in (1, 128)),
         *(f"{model}/inference/{n}/140" for model in ("conv1d_small", "conv1d_medium") for n in (1, 128)),
         "conv1d_large/inference/1/1400", "conv1d_large/training/32/1400", "cnn/training/512",

@@ -16,6 +16,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PACKAGES = {"pytorch": ["torch"], "tensorflow": ["tensorflow-cpu", "keras"], "jax": ["jax", "jaxlib"]}
 FLAGS = ("-std=c++20", "-O2")
+LIMITS = {"clang": ("-fconstexpr-steps=50000000", "-fbracket-depth=1024"),
+          "gnu": ("-fconstexpr-ops-limit=2000000000", "-fconstexpr-loop-limit=10000000")}  # of constant evaluation, for deep models
 SIZES = """
 import importlib.metadata, json, re, sys
 packages, todo = {}, [sys.argv[1]]
@@ -104,7 +106,7 @@ def compiled_programs(folder, programs, compiler):
                 return target
         print(f"compiling {program}, {mode} mode", file=sys.stderr, flush=True)
         try:
-            output_of([compiler, *FLAGS, f"-DCOMPARE_MODE={mode}", f"-I{ROOT / 'include'}", "-MMD", "-MF", str(listed),
+            output_of([compiler, *FLAGS, *LIMITS["clang" if "clang" in compiler else "gnu"], f"-DCOMPARE_MODE={mode}", f"-I{ROOT / 'include'}", "-MMD", "-MF", str(listed),
                   str(HERE / f"{program}.cpp"), "-o", str(target)])
             return target
         except (subprocess.CalledProcessError, OSError) as e:

@@ -21,6 +21,10 @@ def normalize(x, values, training):
     return (x - mean) * (values["gamma"] * lax.rsqrt(variance + 1e-3)) + values["beta"], moved
 
 
+def max_pool(x):
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+
 class Layers:
     """The layers of a model whose weights are {path: value}. `moved` collects the moving averages
     that training changes."""
@@ -47,3 +51,13 @@ class Layers:
     def layer_normalization(self, name, x):
         mean, variance = jnp.mean(x, -1, keepdims=True), jnp.var(x, -1, keepdims=True)
         return (x - mean) * lax.rsqrt(variance + 1e-3) * self.weights[f"{name}/gamma"] + self.weights[f"{name}/beta"]
+
+    def depthwise_convolution(self, name, x, stride=1, padding="VALID"):
+        kernel = self.weights[f"{name}/kernel"]
+        height, width, channels, each = kernel.shape
+        return self.biased(name, convolve(x, kernel.reshape(height, width, 1, channels * each), stride, padding, channels))
+
+    def transposed_convolution(self, name, x, stride):
+        kernel = jnp.swapaxes(self.weights[f"{name}/kernel"], 2, 3)
+        return self.biased(name, lax.conv_transpose(x, kernel[::-1, ::-1], (stride, stride), "VALID",
+                                                    dimension_numbers=("NHWC", "HWIO", "NHWC")))

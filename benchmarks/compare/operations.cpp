@@ -1,9 +1,12 @@
 #include "contestant.hpp"
 
 #include <tapegraph/nn/layers/recurrent.hpp>
+#include <tapegraph/nn/optimizers/applied.hpp>
 #include <tapegraph/tapegraph.hpp>
 
+#include <memory>
 #include <tuple>
+#include <vector>
 
 /// Single operations, each as a function in the mode that the compiler's command line names
 /// (-DCOMPARE_MODE=eager). operations.py has the same in Python.
@@ -100,7 +103,27 @@ prepared tiny(const row& r) {
     return p;
 }
 
+/// Updates of a tensor by Adam whose gradient is given, as in a custom loop. The same in both modes.
+prepared adam_update(const row& r) {
+    struct state {
+        tg::tensor<float> weight;
+        std::vector<tg::any_tensor> gradients;
+        tg::applied<tg::adam> optimizer;
+        explicit state(std::int64_t size)
+            : weight(noise({size}, 1)), gradients{noise({size}, 0.01f)}, optimizer(tg::adam{}, weight) {}
+    };
+    const auto all = std::make_shared<state>(r.size);
+    prepared p;
+    p.step = [=] { all->optimizer.apply_gradients(all->gradients); };
+    p.numbers = [=](std::int64_t) {
+        for (int i = 0; i < 3; ++i) all->optimizer.apply_gradients(all->gradients);
+        return digest(all->weight);
+    };
+    return p;
+}
+
 prepared operation(const row& r) {
+    if (r.work == "adam") return adam_update(r);
     if (r.work == "add") return tiny(r);
     if (r.work == "conv1") return convolution<50, 3, 3, 150>(r);
     if (r.work == "conv2") return convolution<24, 150, 5, 300>(r);

@@ -11,6 +11,8 @@ LAYERS = {"conv1": (50, 3, 3, 150), "conv2": (24, 150, 5, 300), "conv3": (10, 30
 def operands(work, size):
     if work == "add":
         return noise((size,), 1), noise((size,), 0.01)
+    if work == "adam":
+        return noise((size,), 1), noise((size,), 0.01)
     if work in LAYERS:
         side, channels, taps, filters = LAYERS[work]
         return noise((size, side, side, channels), 1), noise((taps, taps, channels, filters), 0.1)

@@ -8,6 +8,6 @@ int main(int argc, char** argv) {
     return serve(argc, argv, [](const row& r, bool, const std::string& weights) {
         return training_of<models::resnet18, tg::spec<float, tg::dyn, 32, 32, 3>>(
             r, weights, noise({r.size, 32, 32, 3}, 1), in_turns(r.size, 10), tg::sparse_softmax_cross_entropy{},
-            tg::momentum{.learning_rate = 1e-3});
+            tg::momentum{.learning_rate = 1e-4});
     });
 }

@@ -47,3 +47,19 @@ def embedding(scope):
     layer = nn.Embedding(*table.shape)
     layer.weight = parameter(table)
     return layer
+
+
+def depthwise_convolution(scope, stride=1, padding=0):
+    kernel = scope["kernel"]
+    taps, _, channels, each = kernel.shape
+    layer = nn.Conv2d(channels, channels * each, taps, stride, padding, groups=channels, bias="bias" in scope)
+    layer.weight = parameter(kernel.transpose(2, 3, 0, 1).reshape(channels * each, 1, taps, taps))
+    return layer
+
+
+def transposed_convolution(scope, stride):
+    kernel = scope["kernel"]
+    taps, _, outputs, inputs = kernel.shape
+    layer = nn.ConvTranspose2d(inputs, outputs, taps, stride)
+    layer.weight, layer.bias = parameter(kernel.transpose(3, 2, 0, 1)), parameter(scope["bias"])
+    return layer

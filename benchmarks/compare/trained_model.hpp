@@ -6,6 +6,8 @@
 #include <tapegraph/profile.hpp>
 #include <tapegraph/tapegraph.hpp>
 
+#include <tuple>
+
 /// Makes a model of the studies a contestant, in the mode that the compiler's command line names
 /// (-DCOMPARE_MODE=eager).
 
@@ -35,6 +37,15 @@ inline tg::tensor<std::int32_t> characters(std::int64_t batch, std::int64_t time
     return x;
 }
 
+template <class... T>
+std::tuple<T...> as_tuple(const std::tuple<T...>& inputs) {
+    return inputs;
+}
+template <class T>
+std::tuple<T> as_tuple(const T& input) {
+    return {input};
+}
+
 /// The model, loss and optimizer of a study. Weights come from the seed or from a file.
 template <class Network, class Spec, class Loss, class Optimizer>
 prepared training_of(const row& r, const std::string& weights, const auto& x, const auto& y, const Loss& loss,
@@ -46,17 +57,27 @@ prepared training_of(const row& r, const std::string& weights, const auto& x, co
     if (!weights.empty()) model->load(weights);
     prepared p;
     p.save = [model](const std::string& path) { model->save(path); };
+    const auto all = as_tuple(x); // a model of several inputs has a tuple of them
     if (r.kind == "inference") {
-        p.step = [model, x] { model->predict(x); };
-        p.numbers = [model, x](std::int64_t) { return digest(model->predict(x)); };
+        const auto predict = [model, all] {
+            return std::apply([&](const auto&... each) { return model->predict(each...); }, all);
+        };
+        p.step = [predict] { predict(); };
+        p.numbers = [predict](std::int64_t) { return digest(predict()); };
     } else {
-        p.step = [model, x, y] { model->train_on_batch(x, y); };
-        p.numbers = [model, x, y](std::int64_t steps) {
+        const auto train = [model, all, y] {
+            const auto step = [&](const auto&... each) { return model->train_on_batch(each..., y).loss; };
+            return static_cast<double>(std::apply(step, all));
+        };
+        p.step = [train] { train(); };
+        p.numbers = [train](std::int64_t steps) {
             std::vector<double> losses;
-            for (; steps > 0; --steps) losses.push_back(static_cast<double>(model->train_on_batch(x, y).loss));
+            for (; steps > 0; --steps) losses.push_back(train());
             return losses;
         };
-        p.profile = [model, x, y] { return tg::profile(*model, x, y).text(); };
+        p.profile = [model, all, y] {
+            return std::apply([&](const auto&... each) { return tg::profile(*model, each..., y).text(); }, all);
+        };
     }
     return p;
 }

@@ -9,7 +9,7 @@ import operations
 import protocol
 import studies
 import works
-from jax_layers import convolve, normalize
+from jax_layers import convolve, max_pool, normalize
 from study import digest
 
 
@@ -46,7 +46,7 @@ def network(layers, weights, x, training, key):
         elif kind == "relu":
             x = jax.nn.relu(x)
         elif kind == "pool":
-            x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+            x = max_pool(x)
         elif kind == "flatten":
             x = x.reshape(x.shape[0], -1)
         elif kind == "average":
@@ -154,6 +154,22 @@ def tiny(kind, operands):
     return protocol.Prepared(step, lambda count: digest(step()), operations.TINY)
 
 
+def adam(operands):
+    """Updates of an array whose gradient is given."""
+    weight, gradient = operands
+    study = studies.Study(None, (), "adam", 1e-3)
+    zeros = {"w": jnp.zeros_like(weight)}
+    now, done = ({"w": weight}, (zeros, jax.tree.map(jnp.copy, zeros))), 0
+    update = jax.jit(lambda w, state, g, step: updated(study, w, {"w": g}, state, step), donate_argnums=(0, 1))
+
+    def step():
+        nonlocal now, done
+        done += 1
+        now = jax.block_until_ready(update(*now, gradient, jnp.float32(done)))
+
+    return protocol.Prepared(step, lambda count: [step() for _ in range(3)] and digest(now[0]["w"]))
+
+
 def prepare(row, check, file):
     work, kind, size, length = row
     if work in studies.STUDIES:
@@ -161,6 +177,8 @@ def prepare(row, check, file):
     operands = [jnp.asarray(each) for each in operations.operands(work, size)]
     if work == "add":
         return tiny(kind, operands)
+    if work == "adam":
+        return adam(operands)
     function = FUNCTIONS.get(work, convolve)
     if kind == "gradient":
         compiled = jax.jit(jax.grad(lambda *x: jnp.mean(jnp.square(function(*x))), tuple(range(len(operands)))))

@@ -60,13 +60,13 @@ def of_fit(model, x, y, optimizer, entropy):
     return step
 
 
-def of_tape(model, x, y, optimizer, loss_of):
+def of_tape(model, x, y, optimizer, entropy):
     optimizer.build(model.trainable_variables)
 
     @tf.function(jit_compile=XLA)
     def train(x, y):
         with tf.GradientTape() as tape:
-            loss = loss_of(model(x, training=True), x, y)
+            loss = tf.add_n([entropy(y, model(x, training=True)), *model.losses])
         optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
         return loss
 
@@ -91,13 +91,7 @@ def model_row(work, kind, batch, length, check, file):
                else keras.losses.BinaryCrossentropy(from_logits=True))
     optimizer = {"sgd": keras.optimizers.SGD(study.rate), "adam": keras.optimizers.Adam(study.rate),
                  "momentum": keras.optimizers.SGD(study.rate, momentum=0.9)}[study.optimizer]
-    own = works.function_of(work, "tensorflow_loss")
-    if WAY == "keras" and own:
-        raise protocol.Failure("the model's loss is none of a label and a prediction")
-    if WAY == "keras":
-        step = of_fit(model, x, y, optimizer, entropy)
-    else:
-        step = of_tape(model, x, y, optimizer, own or (lambda value, x, y: entropy(y, value)))
+    step = (of_fit if WAY == "keras" else of_tape)(model, x, y, optimizer, entropy)
     return protocol.Prepared(step, lambda count: [step() for _ in range(count)])
 
 
@@ -139,8 +133,23 @@ def tiny(kind, tensors):
     return protocol.Prepared(run, lambda count: digest(run()), operations.TINY)
 
 
+def adam(arrays):
+    """Updates of a variable whose gradient is given."""
+    variable, gradient = keras.Variable(arrays[0]), tf.constant(arrays[1])
+    optimizer = keras.optimizers.Adam(1e-3)
+    optimizer.build([variable])
+    update = tf.function(lambda g: optimizer.apply_gradients([(g, variable)]), jit_compile=XLA)
+
+    def step():
+        update(gradient)
+
+    return protocol.Prepared(step, lambda count: [step() for _ in range(3)] and digest(variable.numpy()))
+
+
 def operation_row(work, kind, size):
     arrays = operations.operands(work, size)
+    if work == "adam":
+        return adam(arrays)
     if work == "lstm":
         function, tensors = lstm(arrays)
     else:

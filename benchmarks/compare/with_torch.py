@@ -1,4 +1,5 @@
-"""PyTorch as a contestant: with_torch.py eager|channels_last|compiled|sparse THREADS [cpu|cuda]"""
+"""PyTorch as a contestant: with_torch.py eager|fused|channels_last|compiled|sparse THREADS [cpu|cuda].
+Optimizers are fused except in eager, whose are as they come."""
 
 import sys
 
@@ -96,10 +97,12 @@ def modules(study, check, weights, length, sparse):
 
 
 def optimizers_of(study, model, sparse):
+    fused = ON_GPU or WAY not in ("eager", "sparse") or None
+
     def make(parameters):
         if study.optimizer == "adam":
-            return torch.optim.Adam(parameters, lr=study.rate, eps=1e-7, fused=ON_GPU or None)
-        return torch.optim.SGD(parameters, lr=study.rate, momentum=0.9 if study.optimizer == "momentum" else 0, fused=ON_GPU or None)
+            return torch.optim.Adam(parameters, lr=study.rate, eps=1e-7, fused=fused)
+        return torch.optim.SGD(parameters, lr=study.rate, momentum=0.9 if study.optimizer == "momentum" else 0, fused=fused)
 
     if not sparse:
         return [make([p for p in model.parameters() if p.requires_grad])]
@@ -245,8 +248,30 @@ def tiny(kind, arrays):
     return protocol.Prepared(step, lambda count: digest(step().numpy()), operations.TINY)
 
 
+def adam(arrays):
+    """Updates of a parameter whose gradient is given."""
+    parameter = nn.Parameter(torch.from_numpy(arrays[0]).to(DEVICE))
+    parameter.grad = torch.from_numpy(arrays[1]).to(DEVICE)
+    optimizer = torch.optim.Adam([parameter], lr=1e-3, eps=1e-7, fused=ON_GPU or WAY != "eager" or None)
+    update = compiled_form(optimizer.step) if WAY == "compiled" else optimizer.step
+
+    def step():
+        update()
+        wait()
+
+    def numbers(count):
+        for done in range(1, 4):  # where epsilon is added: see model_row
+            optimizer.param_groups[0]["eps"] = 1e-7 / (1 - 0.999**done) ** 0.5
+            step()
+        return digest(parameter.detach().cpu().numpy())
+
+    return protocol.Prepared(step, numbers)
+
+
 def operation_row(work, kind, size):
     arrays = operations.operands(work, size)
+    if work == "adam":
+        return adam(arrays)
     if work == "add" and ON_GPU:
         raise protocol.Failure("additions of a few numbers are compared on the CPU")
     if work == "add":

@@ -213,7 +213,7 @@ class Rows(CompareTest):
             return [way.name for way in contestants.ways_of(row, libraries)]
 
         self.assertEqual(names("cnn/training/1", "tapegraph"), ["TapeGraph", "TapeGraph eager", "TapeGraph direct", "TapeGraph fast"])
-        self.assertEqual(names("rnn/training/1", "pytorch"), ["PyTorch", "PyTorch compiled", "PyTorch sparse"])
+        self.assertEqual(names("rnn/training/1", "pytorch"), ["PyTorch", "PyTorch fused", "PyTorch compiled", "PyTorch sparse"])
         self.assertEqual(names("rnn/inference/1", "pytorch"), ["PyTorch", "PyTorch compiled"])
         self.assertEqual(names("add/forward/8", "tapegraph", "libtorch", "pytorch"), ["TapeGraph", "PyTorch", "PyTorch C++"])
         sparse = next(way for way in contestants.WAYS if way.name == "PyTorch sparse")
@@ -223,7 +223,7 @@ class Rows(CompareTest):
         for row in (*contestants.QUICK, *contestants.FULL):
             work, kind, size, _ = protocol.parse_row(row)
             self.assertTrue(work and size > 0)
-            self.assertIn(kind, ("training", "inference", "forward", "gradient"))
+            self.assertIn(kind, ("training", "inference", "forward", "gradient", "update"))
         self.assertEqual(len(set(contestants.FULL)), len(contestants.FULL))
 
 

@@ -3,7 +3,7 @@ beside NAME.cpp in the folder above. A new file is all that a new model needs. I
 
     STUDY                                 its data and its optimizer (study.py); layers, if it is a chain after all
     ROWS                                  KIND/BATCH[/LENGTH] of the rows that compare.py measures
-    step_flop(batch, length)              floating-point operations of the products in a training step
+    step_flop(batch, length)              floating-point operations of the products in a training step (a chain needs none)
 
 and for each peer that takes part one function, with its imports inside, since every peer runs in a
 process of its own; weights maps paths to arrays, x is the input, a tuple where there are several:
@@ -12,8 +12,9 @@ process of its own; weights maps paths to arrays, x is the input, a tuple where 
     tensorflow_model(weights, x)          a Keras model (tensorflow_layers.py)
     jax_model(weights, x, training)       its value, and {path: value} of the moving averages that it changed (jax_layers.py)
 
-A model whose loss is not the cross entropy of its value also has torch_loss(value, x, y),
-tensorflow_loss(value, x, y) and jax_loss(value, x, y)."""
+A model that adds to the cross entropy does so by add_loss in Keras; for the others it returns in
+training what torch_loss(value, x, y) and jax_loss(value, x, y) need. A chain of layers (studies.py)
+needs none of these functions."""
 
 import importlib
 import pathlib

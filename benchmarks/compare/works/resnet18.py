@@ -2,7 +2,7 @@
 
 from study import Study
 
-STUDY = Study(None, (32, 32, 3), "momentum", 1e-3, classes=10)
+STUDY = Study(None, (32, 32, 3), "momentum", 1e-4, classes=10)
 ROWS = ("inference/1", "inference/32", "training/1", "training/32", "training/128")
 BLOCKS = tuple((64 << i // 2, 2 if i % 2 == 0 and i else 1) for i in range(8))  # filters, stride
 
