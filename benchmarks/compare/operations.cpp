@@ -148,7 +148,7 @@ prepared operation(const row& r) {
     if (r.work == "top_k")
         return forward<matrix>([](const auto& x) { return top_k(x, 10).values; }, noise({r.size / 1000, 1000}, 1));
     if (r.work == "cross_entropy") {
-        constexpr std::int64_t classes = 50'000;
+        static constexpr std::int64_t classes = 50'000;
         constexpr auto f = [](const auto& x) {
             const auto row = tg::arange<std::int32_t>(x, tg::shape_of(x)[0], 0, 7919);
             return tg::sparse_softmax_cross_entropy_with_logits(x, tg::eval(row % classes));

@@ -108,6 +108,10 @@ using chosen = region<slots<truth, f32, f64>, results<5, 4>, instruction<exp_op,
 using halves = region<slots<f16, f16>, results<3>, instruction<exp_op, f16, 0>, instruction<multiply_op, f16, 1, 2>>;
 using divided =
     region<slots<i32, i32, f32>, results<3, 4>, instruction<floor_divide_op, i32, 0, 1>, instruction<log_op, f32, 2>>;
+// The loss and the accuracy of logits, from labels, 0 and 0.5: comparisons for one of several results.
+using judged = region<slots<f32, f32, f32, f32>, results<4, 8>, instruction<sigmoid_cross_entropy_op, f32, 0, 1>,
+                      instruction<greater_op, truth, 0, 2>, instruction<greater_op, truth, 1, 3>,
+                      instruction<equal_op, truth, 5, 6>, instruction<cast_op<float>, f32, 7>>;
 // Short: left to the compiler's loops.
 using sum = region<slots<f64, f64>, results<2>, instruction<add_op, f64, 0, 1>>;
 
@@ -127,10 +131,49 @@ TEST_CASE("ends of tiles have the bits of whole vectors, and touch nothing past 
         check_ends(gate{}, &cpu::evaluate_merged_tile<gate>, {f64, f64});
         check_ends(gate{}, &cpu::evaluate_merged_tile<gate>, {f64, f64}, 1);
         check_ends(gate_in_float{}, &cpu::evaluate_merged_tile<gate_in_float>, {f32, f32}, 0);
+        check_ends(judged{}, &cpu::evaluate_merged_tile<judged>, {f32, f32});
+        check_ends(judged{}, &cpu::evaluate_merged_tile<judged>, {f32, f32}, 0);
+        check_ends(judged{}, &cpu::evaluate_merged_tile<judged>, {f32, f32}, 1);
         check_ends(chosen{}, &cpu::evaluate_tile<chosen>, {f32, f64});
+        check_ends(chosen{}, &cpu::evaluate_merged_tile<chosen>, {f32, f64});
+        check_ends(chosen{}, &cpu::evaluate_merged_tile<chosen>, {f32, f64}, 1);
         check_ends(halves{}, &cpu::evaluate_tile<halves>, {f16}, 0);
         check_ends(divided{}, &cpu::evaluate_tile<divided>, {i32, f32});
         check_ends(sum{}, &cpu::evaluate_tile<sum>, {f64}, 1);
+    }
+}
+
+// Results that lie apart from the operands are computed one after the other. Where one overwrites
+// an operand, that would change the next.
+TEST_CASE("comparisons for several results: the same bits wherever the results lie") {
+    const support::settings_guard guard;
+    constexpr std::int64_t count = 67;
+    for (const auto set : {cpu::instruction_set::avx512, cpu::instruction_set::avx2, cpu::instruction_set::baseline}) {
+        CAPTURE(static_cast<int>(set));
+        cpu::set_instruction_set(set);
+        std::vector<float> x(count), z(count), zero(count, 0), half(count, 0.5f), hits(count);
+        for (std::int64_t i = 0; i < count; ++i) {
+            x[static_cast<std::size_t>(i)] = static_cast<float>((i * 7) % 13 - 6) / 3;
+            z[static_cast<std::size_t>(i)] = static_cast<float>(i % 3 == 0);
+        }
+        std::vector<float> loss(count), right(count);
+        cpu::tile t{{x.data(), z.data(), zero.data(), half.data()}, {loss.data(), right.data()}, count, nullptr};
+        cpu::evaluate_tile<judged>(t);
+        for (std::size_t i = 0; i < count; ++i) CHECK(right[i] == static_cast<float>((x[i] > 0) == (z[i] > 0.5f)));
+        std::vector<float> apart(count), in_place = x;
+        t.out[0] = apart.data(), t.out[1] = hits.data();
+        cpu::evaluate_merged_tile<judged>(t);
+        CHECK(apart == loss);
+        CHECK(hits == right);
+        t.in[0] = t.out[0] = in_place.data();
+        cpu::evaluate_merged_tile<judged>(t);
+        CHECK(in_place == loss);
+        CHECK(hits == right);
+        in_place = x;
+        t.in[0] = in_place.data(), t.out[0] = apart.data(), t.out[1] = in_place.data();
+        cpu::evaluate_merged_tile<judged>(t);
+        CHECK(apart == loss);
+        CHECK(in_place == right);
     }
 }
 

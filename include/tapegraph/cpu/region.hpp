@@ -5,6 +5,7 @@
 #include <tapegraph/cpu/tile.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 /// Fused regions on the CPU: one vectorised loop per result over contiguous tiles of every operand.
@@ -90,10 +91,33 @@ struct merged_region_body<region<slots<Slots...>, results<Results...>, Instructi
         for (std::int64_t i = 0; i < count; ++i) element(p, to, i);
     }
 
+    /// Whether no result overwrites an operand.
+    template <int... S, int... R>
+    static bool apart(const tile& t, std::integer_sequence<int, S...>, std::integer_sequence<int, R...>) {
+        const auto elements = static_cast<std::size_t>(t.count);
+        const auto missed = [&](const void* out, std::size_t width, const void* in, std::size_t read) {
+            const auto first = reinterpret_cast<std::uintptr_t>(out), second = reinterpret_cast<std::uintptr_t>(in);
+            return first + elements * width <= second || second + elements * read <= first;
+        };
+        const auto result_missed = [&](const void* out, std::size_t width) {
+            return (missed(out, width, t.in[S], sizeof(machine::word_t<Slots>)) && ...);
+        };
+        return (result_missed(t.out[R], sizeof(typename evaluator::template word<Results>)) && ...);
+    }
+
     template <std::int64_t Lanes>
     TG_INLINE static void run(const tile& t) {
-        loop<Lanes>(t, std::make_integer_sequence<int, evaluator::slot_count>{},
-                    std::make_integer_sequence<int, int(sizeof...(Results))>{});
+        constexpr auto operands = std::make_integer_sequence<int, evaluator::slot_count>{};
+        constexpr auto all = std::make_integer_sequence<int, int(sizeof...(Results))>{};
+        // GCC keeps a loop scalar that has comparisons and selections for several results. A loop
+        // for each result is vectorised.
+        if constexpr (((Instructions::result == dtype::boolean) || ...)) {
+            if (apart(t, operands, all)) {
+                region_body<region<slots<Slots...>, results<Results...>, Instructions...>>::template run<Lanes>(t);
+                return;
+            }
+        }
+        loop<Lanes>(t, operands, all);
     }
 };
 
