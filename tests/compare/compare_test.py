@@ -18,6 +18,8 @@ import contestants  # noqa: E402
 import protocol  # noqa: E402
 import race  # noqa: E402
 import report  # noqa: E402
+import studies  # noqa: E402
+import works  # noqa: E402
 
 ROW = "cnn/training/32"
 
@@ -218,6 +220,28 @@ class Rows(CompareTest):
         self.assertEqual(names("add/forward/8", "tapegraph", "libtorch", "pytorch"), ["TapeGraph", "PyTorch", "PyTorch C++"])
         sparse = next(way for way in contestants.WAYS if way.name == "PyTorch sparse")
         self.assertEqual(sparse.row("rnn/training/32"), "rnn/sparse_training/32")
+
+    def test_models_are_files(self):
+        self.assertIn("resnet18", works.NAMES)
+        for name in works.NAMES:
+            self.assertTrue((BENCHMARKS / "compare" / f"{name}.cpp").is_file(), name)
+            self.assertEqual(contestants.program_of(f"{name}/training/1"), name)
+            self.assertEqual(contestants.group_of(f"{name}/training/1"), f"{name}/training")
+            once, twice = (studies.step_flop(name, batch, 0) for batch in (1, 2))
+            self.assertTrue(0 < once < twice, name)
+            for row in works.module(name).ROWS:
+                self.assertIn(f"{name}/{row}", contestants.FULL)
+
+    def test_a_peer_without_a_builder_is_left_out(self):
+        def libraries(row):
+            return {way.library for way in contestants.ways_of(row, ("tapegraph", "pytorch", "jax"))}
+
+        self.assertEqual(libraries("resnet18/training/1"), {"tapegraph", "pytorch", "jax"})
+        builder = works.module("resnet18").jax_model
+        self.addCleanup(setattr, works.module("resnet18"), "jax_model", builder)
+        del works.module("resnet18").jax_model
+        self.assertEqual(libraries("resnet18/training/1"), {"tapegraph", "pytorch"})
+        self.assertEqual(libraries("mlp/training/1"), {"tapegraph", "pytorch", "jax"})  # a chain of layers
 
     def test_rows_are_well_formed(self):
         for row in (*contestants.QUICK, *contestants.FULL):
