@@ -2,10 +2,15 @@
 
 #include "../models/gpt.hpp"
 
-/// A transformer that predicts characters, Adam.
+/// A transformer that predicts one of COMPARE_VOCABULARY characters, Adam.
+
+#ifndef COMPARE_VOCABULARY
+#define COMPARE_VOCABULARY 65
+#endif
+
 int main(int argc, char** argv) {
     using namespace compare;
-    using models::gpt;
+    using gpt = models::gpt_of<COMPARE_VOCABULARY>;
     return serve(argc, argv, [](const row& r, bool, const std::string& weights) {
         return training_of<gpt, tg::spec<std::int32_t, tg::dyn, gpt::time>>(
             r, weights, characters(r.size, gpt::time, gpt::vocabulary),

@@ -64,6 +64,7 @@ prepared training_of(const row& r, const std::string& weights, const auto& x, co
         };
         p.step = [predict] { predict(); };
         p.numbers = [predict](std::int64_t) { return digest(predict()); };
+        p.profile = [predict] { return tg::profile(predict).text(); };
     } else {
         const auto train = [model, all, y] {
             const auto step = [&](const auto&... each) { return model->train_on_batch(each..., y).loss; };

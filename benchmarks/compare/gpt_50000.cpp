@@ -1,0 +1,2 @@
+#define COMPARE_VOCABULARY 50000
+#include "gpt.cpp"
