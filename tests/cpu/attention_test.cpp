@@ -26,7 +26,7 @@ struct results {
 template <class T>
 struct problem {
     cpu::attention_shape s;
-    std::vector<T> q, k, v, dy;
+    std::vector<T> q, k, v, dy, bias;
 
     explicit problem(const cpu::attention_shape& shape) : s(shape) {
         std::mt19937 engine(7);
@@ -47,7 +47,7 @@ struct problem {
                      std::vector<T>(q.size(), T(-7)), std::vector<T>(k.size(), T(-7)), std::vector<T>(v.size(), T(-7))};
         const std::size_t bytes = std::max(cpu::attention_bytes<T>(s), cpu::attention_gradient_bytes<T>(s)) + 64;
         const std::unique_ptr<void, void (*)(void*)> memory(std::aligned_alloc(64, bytes / 64 * 64), &std::free);
-        const cpu::attention_operands<T> of{q.data(), k.data(), v.data(), nullptr, nullptr};
+        const cpu::attention_operands<T> of{q.data(), k.data(), v.data(), bias.data(), nullptr};
         cpu::attention(s, of, r.y.data(), r.numbers.data(), memory.get());
         cpu::attention_gradient<T>(s, of, r.y.data(), r.numbers.data(), dy.data(),
                                    {r.dq.data(), r.dk.data(), r.dv.data()}, memory.get());
@@ -111,6 +111,38 @@ TEST_CASE_TEMPLATE("attention: the same bits on any number of threads, and accur
         // Scores are sums of at most 64 products near 1 times 1/8, and err by some epsilons, which exponentials make
         // relative errors of weights.
         CHECK(p.error(alone) < 16 * std::numeric_limits<T>::epsilon());
+    }
+}
+
+TEST_CASE_TEMPLATE("attention: keys at both ends that a bias hides from all queries change no bit", T, float, double) {
+    constexpr T hidden = -std::numeric_limits<T>::infinity();
+    struct range {
+        std::int64_t first, last;
+    };
+    // Ends inside of blocks of 128 keys and between them; nothing hidden; everything hidden.
+    for (const auto& [first, last] : {range{0, 1}, range{0, 128}, range{5, 200}, range{128, 129}, range{131, 300},
+                                      range{299, 300}, range{0, 300}, range{7, 7}}) {
+        CAPTURE(first);
+        CAPTURE(last);
+        cpu::attention_shape s;
+        s.batch = 2, s.time = 5, s.heads = 2, s.steps = 300, s.depth = 16, s.width = 24, s.scale = 0.25;
+        s.biased = true, s.equal = true;
+        problem<T> each(s), shared(s);
+        std::vector<T> row(static_cast<std::size_t>(s.steps));
+        for (std::int64_t i = 0; i < s.steps; ++i)
+            row[static_cast<std::size_t>(i)] = i >= first && i < last ? static_cast<T>(i % 3) : hidden;
+        // A row for each of five queries is not looked through, a row of all queries is.
+        each.s.bias_strides[2] = s.steps, each.s.bias_strides[3] = 1;
+        for (std::int64_t i = 0; i < s.time; ++i) each.bias.insert(each.bias.end(), row.begin(), row.end());
+        shared.s.bias_strides[3] = 1, shared.bias = row;
+        const results<T> expected = each.run(), found = shared.run();
+        CHECK(found.y == expected.y);
+        CHECK(found.numbers == expected.numbers);
+        if (first == last) continue;                                   // then all values count
+        for (std::int64_t i = 0; i < s.batch * s.steps * s.heads; ++i) // what lies behind is not even read
+            if (i / s.heads % s.steps >= last)
+                shared.v[static_cast<std::size_t>(i * s.width)] = std::numeric_limits<T>::quiet_NaN();
+        CHECK(shared.run().y == expected.y);
     }
 }
 

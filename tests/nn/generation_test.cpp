@@ -1,13 +1,15 @@
+#include <tapegraph/graph/explain.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/group_normalization.hpp>
 #include <tapegraph/nn/layers/grouped_attention.hpp>
+#include <tapegraph/session/session.hpp>
 
 #include <nn/layer_bench.hpp>
 
 namespace generation_test {
 
 /// A language model trained on whole sequences generates word by word from a cache what it generates from whole sequences,
-/// in both modes.
+/// in both modes, and so does a session that keeps the cache in variables.
 
 using namespace nn_test;
 using std::int64_t;
@@ -43,6 +45,28 @@ constexpr auto step_specs() {
     return tg::inputs{tg::input<"words">(tg::spec<std::int32_t, tg::dyn, tg::dyn>{}), tg::input<"keys">(cache{}),
                       tg::input<"values">(cache{}), tg::input<"position">(tg::spec<std::int32_t>{})};
 }
+/// The same with the cache in variables: of two records, or with a place for each.
+template <std::int64_t Places>
+struct keeping {
+    constexpr auto operator()(auto scope) const {
+        const auto words = scope.template placeholder<std::int32_t>("words", {2, -1});
+        const auto place =
+            scope.template placeholder<std::int32_t>("position", Places == 0 ? tg::shape{} : tg::shape{Places});
+        const auto zeros = [&](const char* name) {
+            return scope.template variable<double>(
+                name, {2, 10, 1, 4}, {.initializer = tg::init::zeros{}, .trainable = false, .collection = "local"});
+        };
+        const auto keys = zeros("kept_keys"), values = zeros("kept_values");
+        tg::attention_cache cache{keys, values};
+        const auto y = scores(scope, words, [&](auto s, auto h) {
+            const auto next = tg::cached_attention(s, h, cache, place, look, tg::write_in_place);
+            cache = next.cache;
+            return next.output;
+        });
+        return tg::fetches{tg::fetch("scores", y), tg::fetch("kept", tg::group(tg::assign(keys, cache.keys),
+                                                                               tg::assign(values, cache.values)))};
+    }
+};
 
 /// The likeliest word to follow the last step, [batch, 1].
 tg::tensor<std::int32_t> likeliest(const tg::tensor<double>& scores) {
@@ -83,6 +107,41 @@ TEST_CASE("generation from a cache is generation by whole sequences") {
         written = tg::concat(written, words, 1);
     }
     CHECK(written.shape() == tg::shape{2, 10});
+}
+
+TEST_CASE("a session that writes into its cache generates the same bits") {
+    auto reference = tg::compile<tg::graph>(step{}, step_specs(), {.seed = 5});
+    tg::session<keeping<0>> session;
+    tg::session<keeping<2>> each;
+    const auto load = [&](auto& into) {
+        into.initialize();
+        for (const tg::variable& v : reference.variables()) into.variables()[v.path()].assign(v.data());
+    };
+    load(session), load(each);
+    const std::string plan = tg::explain(session.view<"scores", "kept">(), {.details = true});
+    CHECK(plan.find("in place") != plan.npos);
+    CHECK(plan.find("copied at the end") == plan.npos);
+
+    tg::tensor<std::int32_t> words = tg::reshape(classes(6, 5, 4), {2, 3});
+    auto keys = tg::zeros<double>({2, 10, 1, 4}), values = keys;
+    for (std::int32_t position = 0, n = 3; position < 10; position += n, n = 1) {
+        CAPTURE(position);
+        const tg::tensor<std::int32_t> place = position, places{position, position};
+        const auto [y, k, v] = reference.predict(words, keys, values, place);
+        const tg::tensor<double> kept = session.run<"scores", "kept">({{"words", words}, {"position", place}});
+        CHECK(same_bits(y, kept));
+        CHECK(same_bits(k, session.variables()["kept_keys"].value<double>()));
+        CHECK(same_bits(v, session.variables()["kept_values"].value<double>()));
+        const tg::tensor<double> of_each = each.run<"scores", "kept">({{"words", words}, {"position", places}});
+        CHECK(same_bits(y, of_each));
+        keys = k, values = v;
+        words = likeliest(y);
+    }
+    // Nothing has room beyond the capacity, nor in the next record's part of it.
+    const tg::tensor<std::int32_t> full = 10, before = -1;
+    CHECK_THROWS_AS((session.run<"kept">({{"words", words}, {"position", full}})), tg::range_error);
+    CHECK_THROWS_AS((session.run<"kept">({{"words", words}, {"position", before}})), tg::range_error);
+    CHECK(same_bits(session.variables()["kept_keys"].value<double>(), keys));
 }
 
 } // namespace generation_test

@@ -3,6 +3,10 @@
 #include <tapegraph/model/layer_scope.hpp>
 #include <tapegraph/nn/layers/attention.hpp>
 #include <tapegraph/nn/layers/positions.hpp>
+#include <tapegraph/ops/gather/rows_kernel.hpp>
+#ifdef TG_CUDA
+#include <tapegraph/cuda/ops/gather/rows.cuh>
+#endif
 
 /// Attention whose heads share keys and values, and attention that continues step by step from a
 /// cache of them. Not part of tapegraph.hpp: programs without them do not compile them.
@@ -40,6 +44,10 @@ struct attention_step {
     H output;
     attention_cache<H> cache;
 };
+
+/// Says that cached_attention writes into its cache: see there.
+struct write_in_place_tag {};
+inline constexpr write_in_place_tag write_in_place{};
 
 namespace detail {
 
@@ -85,6 +93,73 @@ constexpr H written(const H& cache, const H& steps, const I& offsets, std::sourc
     if (n.known() && n.value == 1) return eval(tapegraph::where(chosen, steps, cache), where);
     const auto index = eval(clip(offsets, 0, last), where);
     return eval(tapegraph::where(chosen, gather(steps, index, 1, 1, where), cache), where);
+}
+/// The rows of a table [batch * capacity, ...] for `n` steps from `first` on: [batch, n], -1, which is no
+/// row, for a step beyond the capacity.
+template <handle H, handle I>
+constexpr auto rows_of_steps(const H& cache, const I& first, const extent& n, std::source_location where) {
+    const shape dims = shape_of(cache);
+    const auto record = arange<std::int32_t>(cache, dims[0], 0, 1, where);
+    const auto place = eval(expand_dims(first, -1, where) + arange<std::int32_t>(cache, n, 0, 1, where), where);
+    const auto capacity = extent_number(place, dims[1]);
+    return eval(tapegraph::where(logical_and(place >= 0, place < capacity),
+                                 expand_dims(record, -1, where) * capacity + place, -1),
+                where);
+}
+/// The same as `written` row by row, at a cost of the steps alone where the result takes over the
+/// cache's memory.
+template <handle H, handle I>
+constexpr H written_rows(const H& cache, const H& steps, const I& rows, std::source_location where) {
+    const shape dims = shape_of(cache);
+    shape table = no_axes(dims);
+    for (const extent e : {dims.size(0, 2), dims[2], dims[3]}) table.push_back(e);
+    const H flat = invoke<reshape_op>({}, &table, where, cache);
+    return invoke<reshape_op>({}, &dims, where, assign_rows(flat, rows, steps, where));
+}
+
+template <bool InPlace, class Scope, tensor_like X, handle H, tensor_like P>
+constexpr attention_step<H> attention_continued(const Scope& scope, const X& x, const attention_cache<H>& cache,
+                                                const P& position, grouped_query_attention_options o,
+                                                std::source_location where) {
+    const H input = scope.operand(x, where);
+    const auto mark = scope.enter();
+    const shape dims = shape_of(input), kept = shape_of(cache.keys);
+    if (!sensible_heads(scope, dims, dims, o) ||
+        !scope.require(kept.rank() == 4 && kept == shape_of(cache.values) && kept[2].value == o.num_key_value_heads &&
+                           kept[3].value == o.head_dim,
+                       "cached_attention: keys and values must be [batch, capacity, num_key_value_heads, head_dim]"))
+        return {scope.leave("cached_attention", mark, input), cache};
+    const auto given = eval(position, where);
+    shape each = no_axes(dims);
+    each.push_back(shape_of(given).rank() == 0 ? extent(1) : shape_of(given)[0]);
+    const auto first = reshape(given, each, where); // [batch] or [1]
+    H queries = attention_heads(scope / "query", input, o.num_query_heads, o.head_dim, o, where);
+    H keys = attention_heads(scope / "key", input, o.num_key_value_heads, o.head_dim, o, where);
+    const H values = attention_heads(scope / "value", input, o.num_key_value_heads, o.head_dim, o, where);
+    scope.enter(); // the following operations belong to this layer again
+    queries = maybe_rotated(queries, o.rotary_wavelength, where, first);
+    keys = maybe_rotated(keys, o.rotary_wavelength, where, first);
+
+    const auto entries = arange<std::int32_t>(input, kept[1], 0, 1, where);
+    shape both = no_axes(dims);
+    for (const extent e : {dims[0], kept[1]}) both.push_back(e);
+    const auto offsets = eval(broadcast_to(entries - expand_dims(first, -1, where), both), where);
+    const auto next = [&] {
+        if constexpr (InPlace) {
+            const auto rows = rows_of_steps(cache.keys, first, dims[1], where);
+            return attention_cache<H>{written_rows(cache.keys, keys, rows, where),
+                                      written_rows(cache.values, values, rows, where)};
+        } else {
+            return attention_cache<H>{written(cache.keys, keys, offsets, where),
+                                      written(cache.values, values, offsets, where)};
+        }
+    }();
+    const auto steps = arange<std::int32_t>(input, dims[1], 0, 1, where);
+    const auto places = expand_dims(offsets, 1, where);
+    const auto seen = eval(places <= expand_dims(steps, -1, where), where); // [batch, n, capacity]
+    const H heads =
+        attended(scope, queries, next.keys, next.values, false, o.dropout, where, expand_dims(seen, 1, where));
+    return {scope.leave("cached_attention", mark, attention_output(scope, input, heads, o, where)), next};
 }
 
 } // namespace detail
@@ -149,37 +224,16 @@ template <layer_scope Scope, tensor_like X, handle H, tensor_like P>
 constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, const attention_cache<H>& cache,
                                              const P& position, grouped_query_attention_options o,
                                              std::source_location where = std::source_location::current()) {
-    const H input = scope.operand(x, where);
-    const auto mark = scope.enter();
-    const shape dims = shape_of(input), kept = shape_of(cache.keys);
-    if (!detail::sensible_heads(scope, dims, dims, o) ||
-        !scope.require(kept.rank() == 4 && kept == shape_of(cache.values) && kept[2].value == o.num_key_value_heads &&
-                           kept[3].value == o.head_dim,
-                       "cached_attention: keys and values must be [batch, capacity, num_key_value_heads, head_dim]"))
-        return {scope.leave("cached_attention", mark, input), cache};
-    const auto given = eval(position, where);
-    shape each = detail::no_axes(dims);
-    each.push_back(shape_of(given).rank() == 0 ? extent(1) : shape_of(given)[0]);
-    const auto first = reshape(given, each, where); // [batch] or [1]
-    H queries = detail::attention_heads(scope / "query", input, o.num_query_heads, o.head_dim, o, where);
-    H keys = detail::attention_heads(scope / "key", input, o.num_key_value_heads, o.head_dim, o, where);
-    const H values = detail::attention_heads(scope / "value", input, o.num_key_value_heads, o.head_dim, o, where);
-    scope.enter(); // the following operations belong to this layer again
-    queries = detail::maybe_rotated(queries, o.rotary_wavelength, where, first);
-    keys = detail::maybe_rotated(keys, o.rotary_wavelength, where, first);
-
-    const auto entries = arange<std::int32_t>(input, kept[1], 0, 1, where);
-    shape both = detail::no_axes(dims);
-    for (const extent e : {dims[0], kept[1]}) both.push_back(e);
-    const auto offsets = eval(broadcast_to(entries - expand_dims(first, -1, where), both), where);
-    const attention_cache<H> next{detail::written(cache.keys, keys, offsets, where),
-                                  detail::written(cache.values, values, offsets, where)};
-    const auto steps = arange<std::int32_t>(input, dims[1], 0, 1, where);
-    const auto places = expand_dims(offsets, 1, where);
-    const auto seen = eval(places <= expand_dims(steps, -1, where), where); // [batch, n, capacity]
-    const H heads =
-        detail::attended(scope, queries, next.keys, next.values, false, o.dropout, where, expand_dims(seen, 1, where));
-    return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};
+    return detail::attention_continued<false>(scope, x, cache, position, o, where);
+}
+/// The same, to the bit, without a derivative by the cache and the steps in it. Where the cache is a
+/// session's variable to which the result is assigned, and nothing else reads it, only the n steps
+/// are written, and no copy is made. A step beyond the capacity throws a range_error.
+template <layer_scope Scope, tensor_like X, handle H, tensor_like P>
+constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, const attention_cache<H>& cache,
+                                             const P& position, grouped_query_attention_options o, write_in_place_tag,
+                                             std::source_location where = std::source_location::current()) {
+    return detail::attention_continued<true>(scope, x, cache, position, o, where);
 }
 template <layer_scope Scope>
 no_such_option_in<grouped_query_attention_options> cached_attention(const Scope&, any_argument, any_argument,

@@ -79,6 +79,27 @@ struct tile_worker {
     std::int64_t end() const {
         return s.causal ? std::clamp<std::int64_t>(first_query + queries + s.offset, 0, s.steps) : s.steps;
     }
+    /// Keys before `first` and from `last` on have the bias -infinity for every query of the block.
+    struct key_range {
+        std::int64_t first, last;
+    };
+    /// Looks through the bias only where that costs little beside the products: where all queries
+    /// share it, as under a mask of padded steps, and where the queries are few, as in generation.
+    key_range seen() const {
+        key_range range{0, end()};
+        const std::int64_t rows = s.bias_strides[2] == 0 ? 1 : queries;
+        if (!s.biased || rows > most_scanned) return range;
+        const auto hidden = [&](std::int64_t key) {
+            const T* const from = of.bias + batch * s.bias_strides[0] + head * s.bias_strides[1] +
+                                  first_query * s.bias_strides[2] + key * s.bias_strides[3];
+            for (std::int64_t c = 0; c < rows; ++c)
+                if (from[c * s.bias_strides[2]] != not_seen<T>) return false;
+            return true;
+        };
+        while (range.last > 0 && hidden(range.last - 1)) --range.last;
+        while (range.first < range.last && hidden(range.first)) ++range.first;
+        return range;
+    }
     const T* query_rows(const T* x, std::int64_t size) const {
         return x + ((batch * s.time + first_query) * s.heads + head) * size;
     }
@@ -160,13 +181,15 @@ struct tile_worker {
         std::fill_n(at.largest, most_queries, not_seen<T>);
         std::fill_n(at.total, most_queries, T(0));
         std::fill_n(at.sums, queries * width, T(0));
-        const std::int64_t last = end(), blocks = divide_up(last, most_keys);
-        for (std::int64_t block = 0; block < blocks; ++block) {
+        // A key that is not seen changes no sum, so that those at both ends are not even read.
+        const auto [first, last] = seen();
+        const std::int64_t begin = first / most_keys, blocks = divide_up(last, most_keys);
+        for (std::int64_t block = begin; block < blocks; ++block) {
             set_keys(block, last);
             make_scores();
             cpu::detail::dispatch_fused<raise_body<T>>(at.scores, keys, columns, at.largest, at.total, at.factor);
             if (s.drops) draw(), drop(at.scores);
-            if (block > 0 && std::any_of(at.factor, at.factor + queries, [](T x) { return x != T(1); }))
+            if (block > begin && std::any_of(at.factor, at.factor + queries, [](T x) { return x != T(1); }))
                 dispatch<scale_rows_body<T>>(at.sums, width, static_cast<const T*>(at.sums), width, queries, width,
                                              static_cast<const T*>(at.factor));
             multiply({queries, width, keys, at.scores, 1, columns, at.v, width, at.sums, width});

@@ -40,6 +40,8 @@ namespace attention_detail {
 /// Queries and keys of a tile: the scores of both and what the products read of them stay in L2,
 /// and so many keys keep the numbers of a query in registers for long.
 inline constexpr std::int64_t most_queries = 64, most_keys = 128;
+/// So many rows of a bias are looked through for keys that nobody sees.
+inline constexpr std::int64_t most_scanned = 4;
 
 template <class T>
 inline constexpr T not_seen = -std::numeric_limits<T>::infinity();
