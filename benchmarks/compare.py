@@ -57,6 +57,7 @@ def arguments():
     parser.add_argument("--report", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--work", type=pathlib.Path, default=HERE.parent / "build/compare", help="environment, programs, logs (%(default)s)")
     parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--flags", default="", help="more of them for our programs, such as those that link the compiled component")
     parser.add_argument("--index", help="a further package index for pip: PyTorch without its GPU's libraries is at "
                                         "https://download.pytorch.org/whl/cpu")
     a = parser.parse_args()
@@ -74,6 +75,7 @@ def arguments():
 
 def stored_command(words):
     """The command line without the paths of files, which are this machine's own."""
+    words = [word for word in words if not word.startswith("--flags=")]
     return re.sub(r"(^| )--(out|work|resume|compiler)[ =]\S+", "", " ".join(words)).strip()
 
 
@@ -86,7 +88,7 @@ class Comparison:
         now = datetime.datetime.now(datetime.timezone.utc)
         self.path = options.resume or options.out or HERE / f"results/compare_{now:%Y-%m-%d_%H%M}.json"
         self.stored = {
-            "date": f"{now:%Y-%m-%d %H:%M} UTC", "machine": environment.machine(options.compiler), "peers": {},
+            "date": f"{now:%Y-%m-%d %H:%M} UTC", "machine": environment.machine(options.compiler, options.flags.split()), "peers": {},
             "options": {"threads": options.threads, "quick": options.quick, "turn": options.turn, "rounds": options.rounds,
                         "processor_time": options.threads == 1, "command": stored_command(sys.argv[1:])},
             "load": {"before": os.getloadavg()}, "rows": {}, "left_out": {}}
@@ -117,9 +119,10 @@ class Comparison:
                 except (OSError, subprocess.CalledProcessError) as e:
                     self.stored["peers"][peer] = {"error": environment.tail(e)}
                 self.commands[peer] = [str(self.peers.python), str(HERE / "compare" / SCRIPTS[peer])]
-        modes = dict.fromkeys((way.arguments or ("graph",))[0] for way in contestants.WAYS if way.library == contestants.OURS and self.wanted(way))
+        modes = dict.fromkeys((way.arguments or ("graph",))[0] for way in contestants.WAYS
+                              if way.library == contestants.OURS and self.is_wanted(way))
         keys = dict.fromkeys((contestants.program_of(row), mode) for row in rows for mode in modes)
-        self.programs = environment.compiled_programs(self.o.work / "programs", list(keys), self.o.compiler)
+        self.programs = environment.compiled_programs(self.o.work / "programs", list(keys), self.o.compiler, self.o.flags.split())
         if "pytorch" in self.libraries and any(row.startswith("add/") for row in rows):
             made = environment.compiled_libtorch(self.o.work / "programs", self.peers.python, self.o.compiler)
             if isinstance(made, pathlib.Path):
@@ -127,15 +130,15 @@ class Comparison:
                 self.libraries.add("libtorch")
             else:
                 self.stored["left_out"]["PyTorch C++"] = made
-        if "shipped" not in self.stored:
+        if "shipped" not in self.stored and any(row.startswith("cnn/") for row in rows):
             try:
                 self.stored["shipped"] = environment.shipped(self.o.work / "programs", self.o.compiler)
             except (OSError, subprocess.CalledProcessError) as e:
                 self.stored["left_out"]["bytes to ship"] = environment.tail(e)
         self.stored["load"]["before"] = os.getloadavg()  # before measuring, not before compiling
 
-    def wanted(self, way):
-        return way.name == contestants.REFERENCE or re.search(self.o.ways, way.name)
+    def is_wanted(self, way):
+        return way.name == contestants.REFERENCE or bool(re.search(self.o.ways, way.name))
 
     def command(self, way, row):
         """Throws Failure if there is none."""
@@ -158,7 +161,7 @@ class Comparison:
         for way in contestants.WAYS:
             if way.library not in self.libraries or not any(re.match(way.works, row) for row in group):
                 continue
-            if not self.wanted(way):
+            if not self.is_wanted(way):
                 continue
             try:
                 log = self.o.work / "logs" / f"{re.sub('[^a-z0-9]+', '_', way.name.lower())}.log"

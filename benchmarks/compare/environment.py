@@ -91,9 +91,9 @@ class Peers:
         return {"versions": versions, "bytes": everything, "bytes_without_gpu": on_cpu}
 
 
-def compiled_programs(folder, programs, compiler):
-    """Returns {(program, mode): path or complaint} of our contestants. Programs are recompiled when
-    one of their headers is newer."""
+def compiled_programs(folder, programs, compiler, flags=()):
+    """Returns {(program, mode): path or complaint} of our contestants. `flags` follow the source, as
+    libraries must. Programs are recompiled when one of their headers is newer."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -107,7 +107,7 @@ def compiled_programs(folder, programs, compiler):
         print(f"compiling {program}, {mode} mode", file=sys.stderr, flush=True)
         try:
             output_of([compiler, *FLAGS, *LIMITS["clang" if "clang" in compiler else "gnu"], f"-DCOMPARE_MODE={mode}", f"-I{ROOT / 'include'}", "-MMD", "-MF", str(listed),
-                  str(HERE / f"{program}.cpp"), "-o", str(target)])
+                  str(HERE / f"{program}.cpp"), *flags, "-o", str(target)])
             return target
         except (subprocess.CalledProcessError, OSError) as e:
             return f"{program}, {mode} mode, does not compile: {tail(e)}"
@@ -163,11 +163,11 @@ def memory(field="MemTotal"):
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith(field + ":"))
 
 
-def machine(compiler):
+def machine(compiler, flags=()):
     has_git = shutil.which("git") and (ROOT / ".git").exists()
     commit = output_of(["git", "-C", str(ROOT), "rev-parse", "HEAD"]).strip() if has_git else "unknown"
     return {"processor": processor_name(), "cores": len(os.sched_getaffinity(0)), "memory": memory(), "system": platform.platform(),
-            "compiler": output_of([compiler, "--version"]).splitlines()[0], "flags": list(FLAGS), "commit": commit}
+            "compiler": output_of([compiler, "--version"]).splitlines()[0], "flags": [*FLAGS, *(f for f in flags if not f.startswith("-L"))], "commit": commit}
 
 
 def process_environment(threads, cache):

@@ -69,11 +69,11 @@ def step_flop(work, batch, length):
             products = channels * math.prod(extents) * options["units"]
             extents, channels = [], options["units"]
         else:
-            if kind == "embedding":
+            if kind in ("embedding", "bag"):
                 channels, first = options["units"], False
             if kind == "pool":
                 extents = [e // 2 for e in extents]
-            if kind == "average":
+            if kind in ("average", "bag"):
                 extents = []
             continue
         total += (2 if first else 3) * 2 * batch * products

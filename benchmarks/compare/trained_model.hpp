@@ -17,6 +17,13 @@
 
 namespace compare {
 
+/// On one thread processor time is counted, as compare.py does.
+inline tg::profile_options profiled() {
+    tg::profile_options options;
+    if (tg::thread_count() == 1) options.clock = [] { return clocks().second; };
+    return options;
+}
+
 /// Labels of two classes [batch, 1], alternating 0 and 1, or of several classes [batch].
 inline tg::tensor<float> two_classes(std::int64_t batch) {
     auto y = tg::tensor<float>::uninitialized({batch, 1});
@@ -64,7 +71,7 @@ prepared training_of(const row& r, const std::string& weights, const auto& x, co
         };
         p.step = [predict] { predict(); };
         p.numbers = [predict](std::int64_t) { return digest(predict()); };
-        p.profile = [predict] { return tg::profile(predict).text(); };
+        p.profile = [predict] { return tg::profile(predict, profiled()).text(); };
     } else {
         const auto train = [model, all, y] {
             const auto step = [&](const auto&... each) { return model->train_on_batch(each..., y).loss; };
@@ -77,7 +84,7 @@ prepared training_of(const row& r, const std::string& weights, const auto& x, co
             return losses;
         };
         p.profile = [model, all, y] {
-            return std::apply([&](const auto&... each) { return tg::profile(*model, each..., y).text(); }, all);
+            return std::apply([&](const auto&... each) { return tg::profile(*model, each..., y, profiled()).text(); }, all);
         };
     }
     return p;

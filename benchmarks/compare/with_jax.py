@@ -41,6 +41,8 @@ def network(layers, weights, x, training, key):
             moved.update({f"{name}/{path}": value for path, value in changed.items()})
         elif kind == "embedding":
             x = values["embeddings"][x]
+        elif kind == "bag":
+            x = values["embeddings"][x].mean(1)
         elif kind == "lstm":
             x = lstm(x, values["kernel"], values["recurrent_kernel"], values["bias"])
         elif kind == "relu":
@@ -108,6 +110,8 @@ def trained(study, model, loss_of, weights, x, y):
 def model_row(work, kind, batch, length, check, file):
     study = studies.STUDIES[work]
     weights = {path: jnp.array(value) for path, value in load_file(file).items()}
+    if whole := works.function_of(work, "jax_prepared"):
+        return whole(weights, batch)
     x, y = jax.tree.map(jnp.asarray, study.data(batch, length))
     if own := works.function_of(work, "jax_model"):
         model = lambda weights, x, training, key: own(weights, x, training)  # noqa: E731

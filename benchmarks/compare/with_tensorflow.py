@@ -31,6 +31,8 @@ def layers_of(study, check):
             made.append((name, keras.layers.Dense(options["units"])))
         elif kind == "embedding":
             made.append((name, keras.layers.Embedding(study.vocabulary, options["units"])))
+        elif kind == "bag":
+            made += [(name, keras.layers.Embedding(study.vocabulary, options["units"])), (None, keras.layers.GlobalAveragePooling1D())]
         elif kind == "lstm":
             made.append((name, keras.layers.LSTM(options["units"])))
         else:

@@ -88,6 +88,9 @@ def modules(study, check, weights, length, sparse):
         elif kind == "embedding":
             made.append(nn.Embedding(*values["embeddings"].shape, sparse=sparse))
             fill(made[-1].weight, values["embeddings"])
+        elif kind == "bag":
+            made.append(nn.EmbeddingBag(*values["embeddings"].shape, mode="mean", sparse=sparse))
+            fill(made[-1].weight, values["embeddings"])
         elif kind == "lstm":
             made.append(Lstm(values, options["units"]))
         else:
@@ -149,14 +152,16 @@ def model_row(work, kind, batch, length, check, file):
     study, sparse, compiled = studies.STUDIES[work], kind == "sparse_training", WAY == "compiled"
     x, y = study.data(batch, length)
     weights = load_file(file)
+    if compiled:
+        torch._dynamo.reset()  # compilations for other sizes count towards a limit
+    if whole := works.function_of(work, "torch_prepared"):
+        return whole(weights, batch, compiled_form if compiled else None)
     make = works.function_of(work, "torch_model")
     model = (make(weights) if make else modules(study, check, weights, length, sparse)).to(DEVICE)
     if len(study.shape) == 3 and WAY in LAST:
         model = model.to(memory_format=torch.channels_last)
     x = tuple(tensor_of(each, not make) for each in (x if isinstance(x, tuple) else (x,)))
     y = torch.from_numpy(y).to(DEVICE)
-    if compiled:
-        torch._dynamo.reset()  # compilations for other sizes count towards a limit
     if kind == "inference":
         forward = compiled_form(model.eval()) if compiled else model.eval()
 

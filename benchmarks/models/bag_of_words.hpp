@@ -15,8 +15,8 @@ struct bag_of_words {
 
     constexpr auto operator()(auto scope, auto words) const {
         namespace tg = tapegraph;
-        const auto rows = tg::embedding(scope / "embedding", words,
-                                        {.input_dim = vocabulary, .output_dim = width, .sparse = Sparse});
+        const auto rows =
+            tg::embedding(scope / "embedding", words, {.input_dim = vocabulary, .output_dim = width, .sparse = Sparse});
         const auto hidden = relu(tg::dense(scope / "hidden", mean(rows, 1), {.units = width}));
         return tg::dense(scope / "score", hidden, {.units = classes});
     }

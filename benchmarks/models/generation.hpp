@@ -3,51 +3,43 @@
 #include "gpt.hpp"
 
 #include <tapegraph/nn/layers/grouped_attention.hpp>
-
-#include <array>
-#include <cstddef>
-#include <utility>
+#include <tapegraph/session/session.hpp>
 
 namespace models {
 
-/// The GPT that continues a text by one character: maps it [batch, 1], its place and the keys and
-/// values of the characters before it to the likeliest next one, its logits and the new keys and
-/// values. Variables are those of `gpt`.
+/// The GPT as a session that continues texts by one character each: the placeholder "character" holds
+/// the last ones [batch, 1], "place" says where they are, and "kept" writes their keys and values
+/// beside those of the characters before. "next" are the likeliest successors, and "scores" the
+/// logits. Other variables are those of `gpt`.
+template <std::int64_t Batch>
 struct next_character {
     static constexpr std::int64_t capacity = gpt::time;
 
-    constexpr auto operator()(auto scope, auto character, auto place, auto... kept) const {
+    constexpr auto operator()(auto scope) const {
         namespace tg = tapegraph;
-        std::array caches{kept...};
+        const auto character = scope.template placeholder<std::int32_t>("character", {Batch, 1});
+        const auto place = scope.template placeholder<std::int32_t>("place", {});
+        tg::graph_operation<> kept;
+        const auto remember = [&](auto variable, auto value) {
+            for (const auto& update : tg::assign(variable, value).updates) kept.updates.push_back(update);
+        };
         const auto scores = gpt::logits(
             scope, character, [&](auto table) { return gather(table, place, 0); },
-            [&](auto at, auto h, int i) {
-                const auto n = static_cast<std::size_t>(2 * i);
-                const auto step =
-                    tg::cached_attention(at, h, tg::attention_cache{caches[n], caches[n + 1]}, place,
-                                         {.head_dim = gpt::width / gpt::heads, .num_query_heads = gpt::heads});
-                caches[n] = step.cache.keys, caches[n + 1] = step.cache.values;
+            [&](auto at, auto h, int) {
+                const auto zeros = [&](const char* name) {
+                    return at.template variable<float>(
+                        name, {Batch, capacity, gpt::heads, gpt::width / gpt::heads},
+                        {.initializer = tg::init::zeros{}, .trainable = false, .collection = "local"});
+                };
+                const auto keys = zeros("kept_keys"), values = zeros("kept_values");
+                const auto step = tg::cached_attention(
+                    at, h, tg::attention_cache{keys, values}, place,
+                    {.head_dim = gpt::width / gpt::heads, .num_query_heads = gpt::heads}, tg::write_in_place);
+                remember(keys, step.cache.keys), remember(values, step.cache.values);
                 return step.output;
             });
-        const auto next = tg::cast<std::int32_t>(argmax(scores, -1));
-        return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return tg::outputs{tg::output<"next">(next), tg::output<"scores">(scores), tg::output<name(I)>(caches[I])...};
-        }(std::make_index_sequence<sizeof...(kept)>{});
-    }
-
-    /// "kept_00" to "kept_11".
-    static constexpr auto name(std::size_t i) {
-        tapegraph::fixed_string<8> text("kept_00");
-        text.text[5] = static_cast<char>('0' + i / 10), text.text[6] = static_cast<char>('0' + i % 10);
-        return text;
-    }
-    static constexpr auto specs() {
-        namespace tg = tapegraph;
-        using cache = tg::spec<float, tg::dyn, capacity, gpt::heads, gpt::width / gpt::heads>;
-        return []<std::size_t... I>(std::index_sequence<I...>) {
-            return tg::inputs{tg::input<"character">(tg::spec<std::int32_t, tg::dyn, 1>{}),
-                              tg::input<"place">(tg::spec<std::int32_t>{}), tg::input<name(I)>(cache{})...};
-        }(std::make_index_sequence<2 * gpt::blocks>{});
+        return tg::fetches{tg::fetch("next", tg::cast<std::int32_t>(argmax(scores, -1))), tg::fetch("scores", scores),
+                           tg::fetch("kept", kept)};
     }
 };
 

@@ -14,7 +14,12 @@ process of its own; weights maps paths to arrays, x is the input, a tuple where 
 
 A model that adds to the cross entropy does so by add_loss in Keras; for the others it returns in
 training what torch_loss(value, x, y) and jax_loss(value, x, y) need. A chain of layers (studies.py)
-needs none of these functions."""
+needs none of these functions.
+
+A work that is more than one call of a model has instead, where a library takes part,
+
+    torch_prepared(weights, batch, compiled)   a protocol.Prepared; `compiled` compiles a function, None in eager mode
+    jax_prepared(weights, batch)               the same"""
 
 import importlib
 import pathlib
@@ -34,5 +39,7 @@ def function_of(name, function):
 
 def has_peer(name, library):
     """Whether a library takes part in this work."""
-    builder = {"pytorch": "torch_model", "tensorflow": "tensorflow_model", "jax": "jax_model"}.get(library)
-    return builder is None or name not in NAMES or module(name).STUDY.layers is not None or hasattr(module(name), builder)
+    short = {"pytorch": "torch", "tensorflow": "tensorflow", "jax": "jax"}.get(library)
+    if short is None or name not in NAMES or module(name).STUDY.layers is not None:
+        return True
+    return any(hasattr(module(name), f"{short}_{end}") for end in ("model", "prepared"))
