@@ -41,8 +41,11 @@ constexpr dtype carrier_of(dtype type) {
 }
 constexpr bool is_integer(dtype type) { return !is_floating(type) && type != dtype::boolean; }
 
+struct value;
+using value_pointer = std::shared_ptr<value>;
+
 /// A tensor while a graph is read: known elements, or a node, or both after a rule requested the
-/// node.
+/// node. Or a sequence of tensors.
 struct value {
     dtype type = dtype::f32;
     array_pointer known;
@@ -50,6 +53,8 @@ struct value {
     bool traced = false, refused = false;
     std::vector<int> axes; ///< axis i of the node is ONNX's axis axes[i]; empty: in order
     std::string weight;    ///< the name of the initializer in `known`, if training may change it
+    bool sequence = false; ///< of `items`
+    std::vector<value_pointer> items;
 
     bool in_order() const { return axes.empty(); }
     int rank() const { return known ? known->rank() : node.rank(); }
@@ -62,7 +67,6 @@ struct value {
         return s;
     }
 };
-using value_pointer = std::shared_ptr<value>;
 
 /// A float initializer as the model holds it.
 struct weight {
@@ -165,6 +169,7 @@ public:
 
     /// Returns the node of a value with its axes in order.
     graph_node plain(value& v) {
+        if (v.sequence) refuse("a sequence where a tensor is expected");
         if (!v.traced) {
             v.node = materialized(v);
             v.traced = true;

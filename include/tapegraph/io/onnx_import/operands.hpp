@@ -158,6 +158,50 @@ inline node sliced(const node& x, const std::vector<range>& ranges) {
 }
 inline node with_axis(const node& x, int at) { return expand_dims(x, axes_of({at})); }
 
+/// A node that the file does not have, by which a rule computes: what is known stays known.
+struct added_node {
+    std::string type;
+    std::vector<value_pointer> in;
+    std::vector<attribute> attributes;
+    std::int64_t opset;
+};
+inline value_pointer computed(call& c, const added_node& added) {
+    file_node n;
+    n.name = c.node().name.empty() && !c.node().outputs.empty() ? c.node().outputs.front() : c.node().name;
+    n.type = added.type;
+    n.attributes = added.attributes;
+    n.outputs = {"result"};
+    environment inside;
+    inside.values[""] = nullptr;
+    for (std::size_t i = 0; i < added.in.size(); ++i) {
+        n.inputs.push_back("operand " + std::to_string(i));
+        inside.values[n.inputs.back()] = added.in[i];
+    }
+    const std::int64_t before = c.opset();
+    c.on.set_opset(added.opset);
+    c.on.run_node(n, inside);
+    c.on.set_opset(before);
+    const value_pointer result = inside.values["result"];
+    if (result->refused) refuse("its parts do not fit together");
+    return result;
+}
+/// The values side by side along an axis, which is a new one if they are `raised`.
+inline value_pointer joined(call& c, std::vector<value_pointer> parts, int axis, bool raised) {
+    if (raised)
+        for (value_pointer& v : parts)
+            v = computed(c, {"Unsqueeze",
+                             {v, c.on.make_known(array::integers({axis}))},
+                             {},
+                             std::max<std::int64_t>(c.opset(), 13)});
+    attribute where;
+    where.name = "axis";
+    where.type = attribute::integer;
+    where.i = axis;
+    return computed(c, {"Concat", std::move(parts), {where}, std::max<std::int64_t>(c.opset(), 4)});
+}
+/// The limit of parts that an operator makes: graphs of more take too long to build.
+inline constexpr std::int64_t most_parts = 1000;
+
 /// Computes in float where elements have 16 bits and the operation does not accept them.
 template <class F>
 node in_float(const node& x, const F& f) {

@@ -18,6 +18,7 @@
 #include <tapegraph/io/onnx_import/rules_reduction.hpp>
 #include <tapegraph/io/onnx_import/rules_resize.hpp>
 #include <tapegraph/io/onnx_import/rules_sampling.hpp>
+#include <tapegraph/io/onnx_import/rules_sequences.hpp>
 #include <tapegraph/io/onnx_import/rules_states.hpp>
 #include <tapegraph/io/onnx_import/rules_windows.hpp>
 
@@ -41,10 +42,10 @@ inline rule_function rule_of(std::string_view domain, std::string_view type) {
     if (domain == "ai.onnx.ml") return rules::find_in(rules::ml(), type);
     if (domain == "ai.onnx.preview") return rules::find_in(rules::previews(), type);
     if (!domain.empty() && domain != "com.microsoft") return nullptr;
-    for (const auto table :
-         {&rules::elementwise, &rules::bits, &rules::movement, &rules::reductions, &rules::indexing, &rules::windows,
-          &rules::normalizations, &rules::resizings, &rules::quantised, &rules::recurrences, &rules::attentions,
-          &rules::control, &rules::samplings, &rules::creations, &rules::geometries, &rules::states, &rules::counted})
+    for (const auto table : {&rules::elementwise, &rules::bits, &rules::movement, &rules::reductions, &rules::indexing,
+                             &rules::windows, &rules::normalizations, &rules::resizings, &rules::quantised,
+                             &rules::recurrences, &rules::attentions, &rules::control, &rules::samplings,
+                             &rules::creations, &rules::geometries, &rules::states, &rules::counted, &rules::sequences})
         if (const rule_function found = rules::find_in(table(), type)) return found;
     return nullptr;
 }

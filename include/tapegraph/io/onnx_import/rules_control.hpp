@@ -22,11 +22,11 @@ inline std::vector<value_pointer> run_body(call& c, const file_graph& g, const s
         if (v->refused) refuse("its body is refused");
     return results;
 }
-inline node stacked_parts(call& c, const std::vector<value_pointer>& parts, int axis, bool backwards) {
-    std::vector<node> raised;
-    for (const value_pointer& v : parts) raised.push_back(with_axis(c.on.plain(*v), axis));
-    if (backwards) std::reverse(raised.begin(), raised.end());
-    return tapegraph::concat(raised, axis);
+inline value_pointer stacked_parts(call& c, std::vector<value_pointer> parts, int axis, bool backwards) {
+    for (const value_pointer& v : parts)
+        if (v->sequence) refuse("a sequence for each step");
+    if (backwards) std::reverse(parts.begin(), parts.end());
+    return joined(c, std::move(parts), axis, true);
 }
 
 inline void scan_rule(call& c) {
@@ -79,11 +79,11 @@ inline void scan_rule(call& c) {
             const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
             if (all_parts.empty()) refuse("a body with fewer outputs");
             const int axis = c.axis(old ? 0 : at(axes_out, k - states, 0), all_parts[0]->rank() + 1);
-            const node joined = stacked_parts(c, all_parts, axis, at(reverse_out, k - states, 0) != 0);
+            const value_pointer side_by_side = stacked_parts(c, all_parts, axis, at(reverse_out, k - states, 0) != 0);
             if (old)
-                whole[static_cast<std::size_t>(k)].push_back(with_axis(joined, 0));
+                whole[static_cast<std::size_t>(k)].push_back(with_axis(c.on.plain(*side_by_side), 0));
             else
-                c.give(k, joined, all_parts[0]->type);
+                c.give(k, side_by_side);
         }
     }
     for (int k = 0; old && k < c.outputs(); ++k) c.give(k, tapegraph::concat(whole[static_cast<std::size_t>(k)], 0));
@@ -112,7 +112,7 @@ inline void loop_rule(call& c) {
         in.insert(in.end(), state.begin(), state.end());
         const auto results = run_body(c, *body->g, in);
         if (static_cast<int>(results.size()) < states + 1) refuse("a body with fewer outputs than states");
-        go_on = c.has(1) || !results[0]->known ? results[0] : results[0];
+        go_on = results[0];
         for (int k = 0; k < states; ++k) state[static_cast<std::size_t>(k)] = results[static_cast<std::size_t>(k) + 1];
         for (std::size_t k = 0; k < parts.size() && states + 1 + k < results.size(); ++k)
             parts[k].push_back(results[static_cast<std::size_t>(states) + 1 + k]);
@@ -124,7 +124,7 @@ inline void loop_rule(call& c) {
         }
         const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
         if (all_parts.empty()) refuse("of no step");
-        c.give(k, stacked_parts(c, all_parts, 0, false), all_parts[0]->type);
+        c.give(k, stacked_parts(c, all_parts, 0, false));
     }
 }
 

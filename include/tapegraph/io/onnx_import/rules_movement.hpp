@@ -345,6 +345,7 @@ inline void if_rule(call& c) {
         const node which = reshape(c.plain(0), shape{});
         for (std::size_t k = 0; k < a.size() && k < b.size(); ++k) {
             if (a[k]->refused || b[k]->refused) refuse_symbols("a branch of it is refused");
+            if (a[k]->sequence || b[k]->sequence) refuse_symbols("by a value, with sequences as results");
             if (a[k]->type != b[k]->type || !(a[k]->dims() == b[k]->dims()))
                 refuse_symbols("by a value, its branches having several shapes");
             c.give(static_cast<int>(k), eval(where(which, c.on.plain(*a[k]), c.on.plain(*b[k]))), a[k]->type);

@@ -35,8 +35,18 @@ inline array array_of(const buffer_view& v, dtype type) {
     return to;
 }
 
-inline bool draws(const std::string& type) {
-    return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" || type == "If";
+inline bool of_sequences(const std::string& type) {
+    return type.starts_with("Sequence") || type == "ConcatFromSequence" || type == "SplitToSequence";
+}
+/// Operators that are not computed at once, though their operands are known: what draws numbers, has bodies,
+/// which read more than the operands, or gives sequences.
+inline bool stays(const std::string& type) {
+    return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" || type == "If" ||
+           type == "Loop" || type == "Scan" || of_sequences(type);
+}
+/// Operators whose operands may be sequences.
+inline bool takes_sequences(const std::string& type) {
+    return of_sequences(type) || type == "Loop" || type == "Identity";
 }
 
 } // namespace detail
@@ -103,6 +113,10 @@ inline void importer::run_node(const file_node& n, environment& env) {
             return spoil_results();
         }
         refused = refused || in.back()->refused;
+        if (in.back()->sequence && function == nullptr && !detail::takes_sequences(n.type)) {
+            spoil("operand " + std::to_string(in.size() - 1) + " is a sequence", false);
+            return spoil_results();
+        }
         none = false;
         const bool counts = n.type != "CastLike" || in.size() == 1; // its second operand only gives a type
         all_known = all_known && (!counts || in.back()->known != nullptr);
@@ -125,7 +139,7 @@ inline void importer::run_node(const file_node& n, environment& env) {
             for (const std::string& name : function->outputs) results.push_back(inside.find(name));
         } else {
             call c(*this, n, in, env);
-            const bool foldable = all_known && !none && !weights && !of_library && !detail::draws(n.type);
+            const bool foldable = all_known && !none && !weights && !of_library && !detail::stays(n.type);
             if (foldable && compute_extents(c)) {
                 results = c.results();
             } else {
@@ -210,6 +224,8 @@ inline std::vector<value_pointer> importer::run_part(const std::map<std::string,
         results.push_back(env.find(name));
         if (results.back() == nullptr)
             throw import_error(one_line("'" + m.file + "': no node gives '" + name + "'"), false);
+        if (results.back()->sequence)
+            throw import_error(one_line("'" + m.file + "': '" + name + "' is a sequence, not a tensor"), false);
     }
     return results;
 }
