@@ -1,7 +1,10 @@
+// needs: proto
 // Networks that others exported: pytorch_exports FOLDER... runs each model.onnx on its stored inputs and compares with its stored outputs,
-// each in a process of its own. A line a folder: "equal NAME: largest difference", "refused NAME: why" or "wrong NAME: what".
+// each in a process of its own. A line a folder: "equal NAME: largest difference", "refused NAME: why" or "wrong NAME: what". Writes each
+// again, as again_17.onnx and again_26.onnx (ONNX's opset): a line "again NAME OPSET" or "not again NAME OPSET: why".
 
 #include <tapegraph/io/load_onnx.hpp>
+#include <tapegraph/io/onnx.hpp>
 #include <tapegraph/io/onnx_import/read_model.hpp>
 
 #include <algorithm>
@@ -55,6 +58,15 @@ std::string run(const std::string& folder, const std::string& name) {
             for (std::size_t k = 0; k < y.size(); ++k)
                 worst = std::max(worst, distance(array_of(y[k]), tg::io::onnx_import::read_tensor(
                                                                      data + "output_" + std::to_string(k) + ".pb")));
+        }
+        for (const int opset : {17, 26}) {
+            const std::string as = name + " " + std::to_string(opset);
+            try {
+                tg::io::export_onnx(model, folder + "/again_" + std::to_string(opset) + ".onnx", {.opset = opset});
+                std::printf("again %s\n", as.c_str());
+            } catch (const tg::error& e) {
+                std::printf("not again %s: %s\n", as.c_str(), e.what());
+            }
         }
         char text[32];
         std::snprintf(text, sizeof text, ": %.1e", worst);

@@ -111,7 +111,7 @@ namespace tapegraph::io {
 /// Writes the graph by which a model predicts, and its weights, as an ONNX file. Inputs and outputs
 /// have their names ("input" and "output" in models that have one of each), the run-time extents of
 /// `tg::dyn` are "batch", those of `tg::dim<"time">` are "time". The file appears when it is
-/// complete, and is the same in all modes; custom operations of tg::traced are refused. Throws
+/// complete, and is the same in all modes. A model that load_onnx made may be written again, with another opset. Custom operations of tg::traced are refused. Throws
 /// argument_error for another opset, and one that names every operation that ONNX does not have, and data_error if the file
 /// cannot be written.
 template <class Model>
@@ -122,13 +122,13 @@ void export_onnx(const Model& model, const files::path& path, const onnx_options
                              " are written");
     ir::model_trace t;
     std::vector<onnx::user_rule> rules;
-    onnx::detail::trace_prediction(model, t);
+    const auto& variables = onnx::detail::trace_prediction(model, t);
     if constexpr (onnx::detail::compiled_prediction<Model>) // operations of graphs made at run time have no rules
         rules = onnx::detail::rules_of<typename onnx::detail::prediction_of<Model>::stage>();
     ir::simplify(t);
     ir::eliminate_common_subexpressions(t);
     ir::eliminate_dead_nodes(t);
-    onnx::graph g(t, model.variables(), rules);
+    onnx::graph g(t, variables, rules);
     g.prefix_masks = options.prefix_masks;
     g.opset = options.opset;
     onnx::detail::fill(g, t);

@@ -97,6 +97,11 @@ public:
         return the_only(call(scope, all));
     }
 
+    /// Traces the prediction again, for io/onnx.hpp and io/save_program.hpp, which write it as another file. Returns the
+    /// variables of the trace: the model's, and what the file has as constants. Throws argument_error where the graph
+    /// needs numbers for the extents of its inputs, or takes or gives integers that nodes hold in wider ones.
+    variable_list trace_prediction(ir::model_trace& t) const;
+
 private:
     friend class tapegraph::detail::hidden_onnx;
     explicit onnx_model(std::shared_ptr<onnx_import::state> s) : state_(std::move(s)) {}

@@ -118,8 +118,8 @@ private:
 template <class Model>
 void save_program(const Model& model, const files::path& path, const onnx_options& options = {}) {
     ir::model_trace t;
-    onnx::detail::trace_prediction(model, t);
-    const detail::program_writer writer(t, model.variables());
+    const auto& variables = onnx::detail::trace_prediction(model, t);
+    const detail::program_writer writer(t, variables);
     detail::write_onnx(path, writer.graph, options);
 }
 

@@ -24,13 +24,18 @@ concept compiled_prediction = !requires(const Model& model, ir::model_trace& t) 
     model.trace_prediction(t);
 };
 
+/// Returns the variables that the trace names.
 template <class Model>
-void trace_prediction(const Model& model, ir::model_trace& t) {
+decltype(auto) trace_prediction(const Model& model, ir::model_trace& t) {
     if constexpr (compiled_prediction<Model>) {
         ir::schedule unused;
         ir::thaw(prediction_of<Model>::stage::value, t, unused);
-    } else {
+        return model.variables();
+    } else if constexpr (std::is_void_v<decltype(model.trace_prediction(t))>) {
         model.trace_prediction(t);
+        return model.variables();
+    } else {
+        return model.trace_prediction(t);
     }
 }
 

@@ -52,9 +52,8 @@ recurrence read_recurrence(G& g, int node) {
                 r.bias = g.t.argument(r.projected, 1 - k);
             }
     }
-    strided_view v;
     const bool plain = g.is(product, "matmul") && g.t.words_of(product)[0] == 0 && g.t.words_of(product)[1] == 0;
-    if (plain && g.rank(g.t.argument(product, 1)) == 2 && g.backed(g.t.argument(product, 1), v) && v.is_contiguous()) {
+    if (plain && g.rank(g.t.argument(product, 1)) == 2 && g.known(g.t.argument(product, 1))) {
         r.input = g.t.argument(product, 0);
         r.kernel = g.t.argument(product, 1);
         if (r.mask < 0 && reversed_axis(g, r.input) == 1) {
@@ -74,10 +73,18 @@ inline std::vector<int> gate_order(const recurrence& r) {
     return {0};
 }
 
-/// A kernel [in, gates units] as [1, gates units, in].
+/// A kernel [in, gates units] as [1, gates units, in]. One that is computed from weights is computed in the file, too.
 template <class G>
-std::string recurrent_kernel(G& g, const recurrence& r, const strided_view& v) {
-    const std::int64_t in = v.dims[0], units = v.dims[1] / r.gates;
+std::string recurrent_kernel(G& g, const recurrence& r, int node) {
+    const std::int64_t in = g.extent_of(node, 0), units = g.extent_of(node, 1) / r.gates;
+    strided_view v;
+    if (!g.backed(node, v) || !v.is_contiguous()) {
+        const std::string turned = g.transpose(g.plain(node), {1, 0});
+        if (r.gates != 4) return g.unsqueeze(turned, {0});
+        const std::string parts = g.emit("Reshape", {turned, g.integers({r.gates, units, in})});
+        const std::string ordered = g.emit("Gather", {parts, g.integers({0, 3, 1, 2})}, attributes().set("axis", 0));
+        return g.emit("Reshape", {ordered, g.integers({1, r.gates * units, in})});
+    }
     return g.initializer(v.reshaped({in, r.gates, units}).permuted({1, 2, 0}), {1, r.gates * units, in}, gate_order(r));
 }
 
@@ -145,12 +152,9 @@ std::string steps_in_front(G& g, const std::string& x, const std::string& counte
 template <class G>
 void write_recurrent(G& g, int node) {
     const recurrence r = read_recurrence(g, node);
-    strided_view recurrent, kernel;
     const dtype type = g.at(node).type;
     if (!r.valid) return g.refuse(node, "with dropout, or for a derivative");
-    if (!g.backed(r.recurrent, recurrent) || !recurrent.is_contiguous())
-        return g.refuse(node, "whose recurrent kernel is computed");
-    const std::int64_t units = recurrent.dims[0], time = g.extent_of(r.projected, 1),
+    const std::int64_t units = g.extent_of(r.recurrent, 0), time = g.extent_of(r.projected, 1),
                        batch = g.extent_of(r.projected, 0);
     const int input = r.input >= 0 ? r.input : r.projected;
     const order time_first{1, 0, 2};
@@ -166,9 +170,9 @@ void write_recurrent(G& g, int node) {
     if (r.hidden >= 0) hidden = g.unsqueeze(g.plain(r.hidden), {0});
     if (r.state >= 0) state = g.unsqueeze(g.plain(r.state), {0});
     std::vector<std::string> operands{x,
-                                      r.kernel >= 0 && g.backed(r.kernel, kernel) ? recurrent_kernel(g, r, kernel)
-                                                                                  : identity_kernel(g, r, units, type),
-                                      recurrent_kernel(g, r, recurrent),
+                                      r.kernel >= 0 ? recurrent_kernel(g, r, r.kernel)
+                                                    : identity_kernel(g, r, units, type),
+                                      recurrent_kernel(g, r, r.recurrent),
                                       recurrent_bias(g, r, units, type),
                                       lengths,
                                       hidden,

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/core/error.hpp>
 #include <tapegraph/core/element_types.hpp>
+#include <tapegraph/core/error.hpp>
 #include <tapegraph/core/shape.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
 
@@ -88,6 +88,18 @@ public:
         case 4: to.copy_strided<std::uint32_t>(*this, step, at); break;
         default: to.copy_strided<std::uint64_t>(*this, step, at); break;
         }
+        return to;
+    }
+
+    /// The same elements with blocks of axis 1 in another order: block k of the result is block blocks[k] of this.
+    array with_blocks(const std::vector<int>& blocks) const {
+        array to = *this;
+        const std::size_t chunk = byte_count() / static_cast<std::size_t>(dims_[0]) / blocks.size();
+        for (std::size_t i = 0; i < byte_count() / chunk; ++i)
+            std::memcpy(to.bytes_.data() + i * chunk,
+                        bytes_.data() +
+                            (i - i % blocks.size() + static_cast<std::size_t>(blocks[i % blocks.size()])) * chunk,
+                        chunk);
         return to;
     }
 

@@ -70,10 +70,54 @@ inline bool reshaped_extents(call& c, const std::string& op) {
     return true;
 }
 
+/// A scalar as a list of one, and back.
+inline bool relaid_extents(call& c) {
+    array same = *c.known(0);
+    const array& dims = *c.known(1);
+    if (dims.symbolic() || dims.size() > 1) return false;
+    const std::int64_t one = dims.size() == 0 ? 1 : dims.integer(0);
+    if (dims.size() == 0 ? same.size() != 1 : one != -1 && one != same.size()) return false;
+    same.set_dims(dims.size() == 0 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{same.size()});
+    c.integer("allowzero", 0);
+    return c.give_known(0, std::move(same)), true;
+}
+
+/// What exporters write around Expand: is an extent -1? One that is not known is none below 0.
+inline bool equal_extents(call& c) {
+    const array &a = *c.known(0), &b = *c.known(1);
+    const std::int64_t n = a.size() == 1 ? b.size() : a.size();
+    if ((a.size() != 1 && a.size() != n) || (b.size() != 1 && b.size() != n)) return false;
+    array equal(dtype::boolean,
+                a.rank() == 0 && b.rank() == 0 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{n});
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t x = a.integer(a.size() == 1 ? 0 : i), y = b.integer(b.size() == 1 ? 0 : i);
+        const bool unknown = (a.symbolic() && is_symbolic(x)) || (b.symbolic() && is_symbolic(y));
+        if (unknown && x != y) {
+            const std::int64_t other = a.symbolic() && is_symbolic(x) ? y : x;
+            if (other >= 0 || is_symbolic(other)) return false;
+        }
+        static_cast<bool*>(equal.data())[i] = x == y;
+    }
+    return c.give_known(0, std::move(equal)), true;
+}
+inline bool chosen_extents(call& c) {
+    for (int i = 0; i < 3; ++i)
+        if (!c.has(i) || c.known(i)->rank() > 1 || c.known(i)->size() > 64 ||
+            c.type(i) != (i == 0 ? dtype::boolean : dtype::i64))
+            return false;
+    const array &which = *c.known(0), &yes = *c.known(1), &no = *c.known(2);
+    const std::int64_t n = which.size();
+    if (which.rank() != yes.rank() || yes.rank() != no.rank() || yes.size() != n || no.size() != n) return false;
+    std::vector<std::int64_t> items;
+    for (std::int64_t i = 0; i < n; ++i) items.push_back((which.integer(i) != 0 ? yes : no).integer(i));
+    return c.give_known(0, array::integers(items, which.rank() == 0)), true;
+}
+
 } // namespace detail
 
 inline bool compute_extents(call& c) {
     const std::string& op = c.node().type;
+    if (op == "Where") return detail::chosen_extents(c);
     for (int i = 0; i < c.inputs(); ++i)
         if (c.has(i) && (c.type(i) != dtype::i64 || c.known(i)->rank() > 1 || c.known(i)->size() > 64)) return false;
     if (!c.has(0)) return false;
@@ -81,6 +125,8 @@ inline bool compute_extents(call& c) {
         return c.has(1) && detail::arithmetic_of_extents(c, op);
     if (op == "Slice" && c.known(0)->rank() == 1) return detail::slice_of_extents(c);
     if (op == "Squeeze" || op == "Unsqueeze") return detail::reshaped_extents(c, op);
+    if (op == "Reshape") return c.has(1) && detail::relaid_extents(c);
+    if (op == "Equal") return c.has(1) && detail::equal_extents(c);
     if (op == "Identity" || (op == "Cast" && c.integer("to", 0) == 7)) return c.give(0, c.pointer(0)), true;
     if (op == "Gather" && c.known(0)->rank() == 1) {
         const std::int64_t axis = c.integer("axis", 0);

@@ -72,8 +72,17 @@ struct value {
 struct weight {
     std::string name, path;
     std::vector<int> order; ///< axis i of the variable is axis order[i] of the initializer; empty: in order
+    std::vector<int> gates; ///< block k of the initializer's axis 1 is block gates[k] of the file's; empty: in order
     bool trainable = true;
 };
+
+/// Of LSTM, GRU and RNN: the library's k-th gate is ONNX's gate [k]. Empty for other operators.
+inline std::vector<int> recurrent_gates(const std::string& type) {
+    if (type == "LSTM") return {0, 2, 3, 1};
+    if (type == "GRU") return {0, 1, 2};
+    if (type == "RNN") return {0};
+    return {};
+}
 
 /// What all traces of one file share.
 struct store {
@@ -187,10 +196,18 @@ public:
     graph_node arranged(value& v, const std::vector<int>& axes) {
         if (!v.traced && !v.weight.empty()) {
             const weight& w = store_.weights.at(v.weight);
-            if (w.order == axes) return weight_node(w);
+            if (w.order == axes && w.gates.empty()) return weight_node(w);
         }
         if (v.traced && v.axes == axes) return v.node;
         return transposed(plain(v), axes);
+    }
+    /// The node of a weight that is kept in this order of gates and axes, if the value is one.
+    bool kept_so(value& v, const std::vector<int>& gates, const std::vector<int>& axes, graph_node& found) {
+        if (v.weight.empty()) return false;
+        const weight& w = store_.weights.at(v.weight);
+        if (w.order != axes || w.gates != gates) return false;
+        found = weight_node(w);
+        return true;
     }
     graph_node transposed(const graph_node& x, const std::vector<int>& order) {
         transpose_op::attributes a;
@@ -239,7 +256,14 @@ private:
             std::vector<int> back(w.order.size());
             for (std::size_t i = 0; i < w.order.size(); ++i)
                 back[static_cast<std::size_t>(w.order[i])] = static_cast<int>(i);
-            return transposed(stored, back);
+            const graph_node plain = transposed(stored, back);
+            if (w.gates.size() < 2) return plain;
+            std::vector<graph_node> blocks(w.gates.size());
+            const std::int64_t units = plain.shape()[1].value / static_cast<std::int64_t>(blocks.size());
+            for (std::size_t k = 0; k < blocks.size(); ++k)
+                blocks[static_cast<std::size_t>(w.gates[k])] = tapegraph::detail::part_of(
+                    plain, 1, static_cast<std::int64_t>(k) * units, units, std::source_location::current());
+            return tapegraph::concat(blocks, 1);
         }
         if (!v.known->symbolic()) return constant(*v.known);
         std::vector<graph_node> items;

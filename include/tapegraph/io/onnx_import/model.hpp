@@ -90,13 +90,25 @@ struct state : tapegraph::detail::model_base {
                     if (weight* const w = use(k)) w->trainable = false;
             if ((n.type == "Conv" || n.type == "ConvTranspose") && n.domain.empty())
                 if (weight* const w = use(1)) w->order = filter_order(rank_of(w->name));
+            const std::vector<int> gates = recurrent_gates(n.domain.empty() ? n.type : std::string());
+            const bool by_steps =
+                n.inputs.size() > 7 || std::any_of(n.attributes.begin(), n.attributes.end(), [](const attribute& a) {
+                    return a.name == "clip" || a.name == "input_forget"; // read the file's kernels
+                });
+            for (const std::size_t k : {1, 2})
+                if (weight* const w = gates.empty() || by_steps ? nullptr : use(k))
+                    if (const shape dims = shape_of(w->name);
+                        dims.rank() == 3 && dims[0].value > 0 && dims[1].value > 0 && dims[2].value > 0 &&
+                        dims[1].value % static_cast<std::int64_t>(gates.size()) == 0)
+                        w->order = {0, 2, 1}, w->gates = gates;
         }
     }
-    int rank_of(const std::string& name) const {
+    shape shape_of(const std::string& name) const {
         for (const initializer_info& i : shared.model.graph.initializers)
-            if (i.name == name) return i.value->rank();
-        return 0;
+            if (i.name == name) return i.value->shape();
+        return {};
     }
+    int rank_of(const std::string& name) const { return shape_of(name).rank(); }
     static std::vector<int> filter_order(int rank) {
         std::vector<int> order;
         if (rank != 3 && rank != 4) return order;
@@ -147,20 +159,43 @@ struct state : tapegraph::detail::model_base {
         return values;
     }
 
+    /// The importer that traced the graph; adds the outputs' element types to `types`.
+    importer trace(ir::model_trace& t, const std::vector<any_tensor>* given, std::vector<dtype>& types) {
+        t.training = false;
+        importer on(shared, t, graph_scope(&t, 0));
+        const auto results = on.run(input_values(on, given), until);
+        for (std::size_t k = 0; k < results.size(); ++k) {
+            t.outputs.push_back({kept_text(k < outputs.size() ? outputs[k].name : until), on.plain(*results[k]).id()});
+            types.push_back(results[k]->type);
+        }
+        return on;
+    }
     std::unique_ptr<program> make(const std::vector<any_tensor>* given) {
         auto p = std::make_unique<program>();
-        p->traced = ir::traced_program::made_by([&](ir::model_trace& t) {
-            t.training = false;
-            importer on(shared, t, graph_scope(&t, 0));
-            const auto results = on.run(input_values(on, given), until);
-            for (std::size_t k = 0; k < results.size(); ++k) {
-                t.outputs.push_back(
-                    {kept_text(k < outputs.size() ? outputs[k].name : until), on.plain(*results[k]).id()});
-                p->types.push_back(results[k]->type);
-            }
-            p->bind(on.bindings, shared);
-        });
+        p->traced = ir::traced_program::made_by(
+            [&](ir::model_trace& t) { p->bind(trace(t, given, p->types).bindings, shared); });
         return p;
+    }
+    variable_list trace_again(ir::model_trace& t) {
+        const auto as_they_are = [&](const std::string& name, dtype type) {
+            if (carrier_of(type) != type)
+                throw argument_error(one_line("'" + file() + "': '" + name + "' is " + name_of(type) +
+                                              ", which nodes hold as " + name_of(carrier_of(type)) +
+                                              ": it cannot be written again"));
+        };
+        for (const onnx_value& v : inputs) as_they_are(v.name, v.type);
+        std::vector<dtype> types;
+        const importer on = trace(t, nullptr, types);
+        for (std::size_t k = 0; k < types.size(); ++k)
+            as_they_are(k < outputs.size() ? outputs[k].name : until, types[k]);
+        variable_list all;
+        for (std::size_t i = 0; i < on.bindings.size(); ++i) {
+            const binding& b = on.bindings[i];
+            const std::string path = tapegraph::detail::path_of_variable(t, static_cast<int>(i));
+            if (b.of == nullptr) all.add(path, shared.constants[b.constant], false, false);
+            if (b.of != nullptr) all.add(path, list()[b.of->path].data(), list()[b.of->path].trainable(), false);
+        }
+        return all;
     }
 
     /// Reads the graph once, which makes its variables.
@@ -180,7 +215,10 @@ struct state : tapegraph::detail::model_base {
         for (const weight* const w : used) {
             array values;
             for (const initializer_info& i : shared.model.graph.initializers)
-                if (i.name == w->name) values = w->order.empty() ? *i.value : i.value->transposed(w->order);
+                if (i.name == w->name) {
+                    values = w->gates.size() < 2 ? *i.value : i.value->with_blocks(w->gates);
+                    if (!w->order.empty()) values = values.transposed(w->order);
+                }
             variables_.add(w->path, values.tensor(), w->trainable, false);
         }
         shared.values = [this](const weight& w) -> const void* { return list()[w.path].data().read(); };
@@ -285,6 +323,10 @@ TG_DEFINITION std::map<std::string, any_tensor> onnx_model::predict(const std::m
 }
 TG_DEFINITION variable_list& onnx_model::variables() { return state_->list(); }
 TG_DEFINITION const variable_list& onnx_model::variables() const { return state_->list(); }
+TG_DEFINITION variable_list onnx_model::trace_prediction(ir::model_trace& t) const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->trace_again(t);
+}
 TG_DEFINITION tapegraph::detail::model_base& onnx_model::base() const { return state_->base(); }
 TG_DEFINITION onnx_model onnx_model::until(std::string_view value) const {
     auto part = std::make_shared<onnx_import::state>(state_->shared.model);

@@ -13,7 +13,7 @@ namespace tapegraph::io::onnx_import {
 namespace rules {
 
 struct recurrent_kind {
-    std::vector<int> gates; ///< the library's k-th gate is ONNX's gates[k]
+    std::vector<int> gates; ///< as recurrent_gates gives them
     int states;
     std::vector<std::string> functions;
 };
@@ -71,8 +71,13 @@ inline void recurrent(call& c, const recurrent_kind& kind) {
     std::vector<node> steps, hidden, cells;
     for (int d = 0; d < directions; ++d) {
         const bool back = direction == "reverse" || d == 1;
-        const node w = c.on.transposed(ordered(take(c.plain(1), d, 0)), {1, 0});
-        const node r = c.on.transposed(ordered(take(c.plain(2), d, 0)), {1, 0});
+        const auto kernel = [&](int i) -> node {
+            node kept; // [directions, in, gates units] in the library's order
+            if (!c.on.kept_so(c.operand(i), kind.gates, {0, 2, 1}, kept))
+                return c.on.transposed(ordered(take(c.plain(i), d, 0)), {1, 0});
+            return directions == 1 ? reshape(kept, shape{kept.shape()[1].value, kept.shape()[2].value}) : take(kept, d, 0);
+        };
+        const node w = kernel(1), r = kernel(2);
         node b, b_recurrent;
         if (c.has(3)) {
             const node both = take(c.plain(3), d, 0);
@@ -144,15 +149,15 @@ inline std::span<const operator_rule> recurrences() {
     static constexpr auto table = std::to_array<operator_rule>({
         {"LSTM",
          [](call& c) {
-             recurrent(c, {{0, 2, 3, 1}, 2, {"sigmoid", "tanh", "tanh"}});
+             recurrent(c, {recurrent_gates("LSTM"), 2, {"sigmoid", "tanh", "tanh"}});
          }},
         {"GRU",
          [](call& c) {
-             recurrent(c, {{0, 1, 2}, 1, {"sigmoid", "tanh"}});
+             recurrent(c, {recurrent_gates("GRU"), 1, {"sigmoid", "tanh"}});
          }},
         {"RNN",
          [](call& c) {
-             recurrent(c, {{0}, 1, {"tanh"}});
+             recurrent(c, {recurrent_gates("RNN"), 1, {"tanh"}});
          }},
     });
     return table;

@@ -127,8 +127,17 @@ inline void resize(call& c, const resizing& r, const std::vector<std::int64_t>& 
     const std::size_t n = which.size();
     if ((!scales.empty() && scales.size() != n) || (!sizes.empty() && sizes.size() != n))
         refuse("of other than its axes' number of scales or sizes");
+    // Axes that stay as they are need no numbers: a batch may have any extent.
     std::vector<std::int64_t> from;
-    for (const std::int64_t a : which) from.push_back(known_extent(c.dims(0)[c.axis(a, c.rank(0))], "resizing"));
+    std::vector<bool> stays;
+    for (std::size_t i = 0; i < n; ++i) {
+        const extent e = c.dims(0)[c.axis(which[i], c.rank(0))];
+        const bool same = sizes.empty() ? scales[i] == 1 : sizes[i] == e.value;
+        stays.push_back(!e.known() && same && policy == "stretch" && r.transform != "tf_crop_and_resize");
+        from.push_back(stays[i] ? 1 : known_extent(e, "resizing"));
+        if (!stays[i] && !sizes.empty() && is_symbolic(sizes[i]))
+            refuse_symbols("sizes that depend on the extents of inputs");
+    }
     if (!sizes.empty() && policy != "stretch") {
         double common = policy == "not_larger" ? std::numeric_limits<double>::infinity() : 0;
         for (std::size_t i = 0; i < n; ++i) {
@@ -140,6 +149,7 @@ inline void resize(call& c, const resizing& r, const std::vector<std::int64_t>& 
             sizes[i] = static_cast<std::int64_t>(std::floor(common * static_cast<double>(from[i]) + 0.5));
     }
     for (std::size_t i = 0; i < n; ++i) {
+        if (stays[i]) continue;
         const auto m = static_cast<double>(from[i]);
         const double begin = region.empty() ? 0 : region[i], end = region.empty() ? 1 : region[i + n];
         const double span = r.transform == "tf_crop_and_resize" ? end - begin : 1;
@@ -185,7 +195,7 @@ inline void resize_rule(call& c) {
         r.transform == "tf_crop_and_resize" ? numbers_of(c, 1, "regions") : std::vector<double>{};
     if (!region.empty() && region.size() != 2 * which.size()) refuse("a region of other than two numbers an axis");
     std::vector<std::int64_t> sizes;
-    for (const double s : numbers_of(c, 3, "sizes")) sizes.push_back(static_cast<std::int64_t>(s));
+    if (c.has(3)) sizes = c.extents(3, "sizes");
     if (scales.empty() == sizes.empty()) refuse("with both scales and sizes, or neither");
     resize(c, r, which, scales, sizes, region, policy);
 }

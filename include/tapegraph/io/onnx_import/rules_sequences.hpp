@@ -21,14 +21,16 @@ inline void give_sequence(call& c, std::vector<value_pointer> items) {
     made->items = std::move(items);
     c.give(0, made);
 }
-/// The place that operand `i` names, counted from the end if it is negative; `otherwise` if there is none.
-inline std::size_t place_in(call& c, int i, std::size_t places, std::size_t otherwise) {
+/// The place that operand `i` names among `count` tensors, counted from the end if it is negative, and up to `last`;
+/// `otherwise` if there is none.
+inline std::size_t place_in(call& c, int i, std::size_t count, std::size_t last, std::size_t otherwise) {
     if (!c.has(i)) return otherwise;
     const std::vector<std::int64_t> at = c.integers(i, "a position");
-    const auto count = static_cast<std::int64_t>(places);
+    const auto size = static_cast<std::int64_t>(count);
     if (at.size() != 1) refuse("a position that is not a number");
-    if (at[0] < -count || at[0] >= count) refuse("position " + std::to_string(at[0]) + " of " + std::to_string(count));
-    return static_cast<std::size_t>(at[0] < 0 ? at[0] + count : at[0]);
+    if (at[0] < -size || at[0] > static_cast<std::int64_t>(last))
+        refuse("position " + std::to_string(at[0]) + " of " + std::to_string(size));
+    return static_cast<std::size_t>(at[0] < 0 ? at[0] + size : at[0]);
 }
 
 inline void sequence_empty(call& c) {
@@ -42,20 +44,22 @@ inline void sequence_construct(call& c) {
 }
 inline void sequence_insert(call& c) {
     std::vector<value_pointer> items = items_of(c, 0);
-    const std::size_t at = place_in(c, 2, items.size() + 1, items.size());
+    const std::size_t at = place_in(c, 2, items.size(), items.size(), items.size());
     items.insert(items.begin() + static_cast<std::ptrdiff_t>(at), c.pointer(1));
     give_sequence(c, std::move(items));
 }
 inline void sequence_erase(call& c) {
     std::vector<value_pointer> items = items_of(c, 0);
     if (items.empty()) refuse("of an empty sequence");
-    items.erase(items.begin() + static_cast<std::ptrdiff_t>(place_in(c, 1, items.size(), items.size() - 1)));
+    items.erase(items.begin() +
+                static_cast<std::ptrdiff_t>(place_in(c, 1, items.size(), items.size() - 1, items.size() - 1)));
     give_sequence(c, std::move(items));
 }
 inline void sequence_at(call& c) {
     const std::vector<value_pointer>& items = items_of(c, 0);
+    if (items.empty()) refuse("of an empty sequence");
     c.operand(1); // is required
-    c.give(0, items[place_in(c, 1, items.size(), 0)]);
+    c.give(0, items[place_in(c, 1, items.size(), items.size() - 1, 0)]);
 }
 inline void sequence_length(call& c) {
     c.give_known(0, array::integers({static_cast<std::int64_t>(items_of(c, 0).size())}, true));
