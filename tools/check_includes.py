@@ -82,6 +82,7 @@ def folder_of(name):
 EXCEPTIONS = {("tapegraph/core/config.hpp", "tapegraph/version.hpp"),
               *((f"tapegraph/ops/recurrent/{name}.hpp", "tapegraph/ops/recurrent/layers_kernel.hpp")
                 for name in ("lstm", "gru", "simple_rnn")),
+              *(("tapegraph/ops/records/records.hpp", f"tapegraph/ops/records/{name}_kernel.hpp") for name in ("walk_trees", "couple_pairs")),
               ("tapegraph/cuda/nccl.cuh", "tapegraph/cluster/ranks/nccl_exchange.hpp")}
 
 # The header that says what the compiler must be; every other one reads it first, by its first include or that one's.

@@ -1,6 +1,8 @@
 // Models of the domain ai.onnx.ml: trees, linear models, preparation of records. The numbers are computed by hand;
 // tests/peers/onnx_ml.py compares models of scikit-learn with onnxruntime.
 
+#include <tapegraph/traced.hpp>
+
 #include <io/onnx_files.hpp>
 
 #include <doctest/doctest.h>
@@ -124,6 +126,125 @@ TEST_CASE("linear models") {
     CHECK(at(both[1], 1) == doctest::Approx(1 / (1 + std::exp(-3.0))).epsilon(1e-6));
 }
 
+TEST_CASE("support vector machines: kernels, votes of pairs, probabilities") {
+    const support::temporary_folder folder;
+    const tg::tensor<float> x{{1, 2}, {-1, 0}};
+    const auto value_of = [&](const char* kernel) { // 2 k(x, (1, 0)) - 3 k(x, (0, 1)) + 0.25
+        return loaded(folder,
+                      one("SVMRegressor",
+                          attribute("kernel_type", kernel) + attribute("kernel_params", floats{0.5f, 0.75f, 3}) +
+                              attribute("n_supports", 2) + attribute("support_vectors", floats{1, 0, 0, 1}) +
+                              attribute("coefficients", floats{2, -3}) + attribute("rho", floats{0.25f})))
+            .predict({x})[0];
+    };
+    REQUIRE(value_of("LINEAR").shape() == tg::shape{2, 1});
+    CHECK(at(value_of("LINEAR"), 0) == -3.75f);
+    CHECK(at(value_of("LINEAR"), 1) == -1.75f);
+    const auto cube = [](double v) { return v * v * v; };
+    CHECK(at(value_of("POLY"), 0) == doctest::Approx(2 * cube(1.25) - 3 * cube(1.75) + 0.25));
+    CHECK(at(value_of("POLY"), 1) == doctest::Approx(2 * cube(0.25) - 3 * cube(0.75) + 0.25));
+    CHECK(at(value_of("RBF"), 0) == doctest::Approx(2 * std::exp(-2.0) - 3 * std::exp(-1.0) + 0.25));
+    CHECK(at(value_of("SIGMOID"), 1) == doctest::Approx(2 * std::tanh(0.25) - 3 * std::tanh(0.75) + 0.25));
+
+    // Three classes with a vector each, along the axes and at the origin: class i against j is coefficient
+    // [j - 1, vector i] k_i + [i, vector j] k_j + rho.
+    const auto classes = [&](const std::string& more) {
+        const auto net = loaded(
+            folder,
+            model(ml("SVMClassifier", {"x"}, {"label", "y"},
+                     attribute("kernel_params", floats{0, 0, 0}) + attribute("vectors_per_class", integers{1, 1, 1}) +
+                         attribute("classlabels_ints", integers{7, 8, 9}) +
+                         attribute("support_vectors", floats{1, 0, 0, 1, 0, 0}) +
+                         attribute("coefficients", floats{1, -1, -1, 1, 1, -1}) +
+                         attribute("rho", floats{0, -0.5f, -0.5f}) + more) +
+                  value(11, "x", f32, {"n", "2"}) + value(12, "label", i64, {"n"}) + value(12, "y", f32, {"n", "3"})));
+        return net.predict({x});
+    };
+    const auto scores = classes({});
+    CHECK(at(scores[1], 0) == -1); // x0 - x1
+    CHECK(at(scores[1], 1) == 0.5f);
+    CHECK(at(scores[1], 2) == 1.5f);
+    CHECK(tg::tensor<std::int64_t>(scores[0]).data()[0] == 8);
+    CHECK(tg::tensor<std::int64_t>(scores[0]).data()[1] == 9);
+    const auto p = classes(attribute("prob_a", floats{-1, -1, -1}) + attribute("prob_b", floats{0, 0, 0}));
+    REQUIRE(p[1].shape() == tg::shape{2, 3});
+    // Where the optimum of the coupling is, all rows of Q p are equal.
+    const double r[3] = {1 / (1 + std::exp(1.0)), 1 / (1 + std::exp(-0.5)), 1 / (1 + std::exp(-1.5))};
+    const double against[3][3] = {{0, r[0], r[1]}, {1 - r[0], 0, r[2]}, {1 - r[1], 1 - r[2], 0}};
+    double row[3] = {}, sum = 0;
+    for (int i = 0; i < 3; ++i) {
+        sum += static_cast<double>(at(p[1], i));
+        for (int j = 0; j < 3; ++j)
+            if (i != j)
+                row[i] += against[j][i] * (against[j][i] * static_cast<double>(at(p[1], i)) -
+                                           against[i][j] * static_cast<double>(at(p[1], j)));
+    }
+    CHECK(sum == doctest::Approx(1).epsilon(1e-6));
+    for (int i = 1; i < 3; ++i) CHECK(std::fabs(row[i] - row[0]) < 2 * 0.005 / 3); // the rule's own limit
+    CHECK(tg::tensor<std::int64_t>(p[0]).data()[0] == 8);
+    CHECK(loaded(folder, model(ml("SVMClassifier", {"x"}, {"label", "y"},
+                                  attribute("rho", floats{0}) + attribute("coefficients", floats{1, 0, 0, 1}) +
+                                      attribute("classlabels_ints", integers{7, 8})) +
+                               value(11, "x", f32, {"n", "2"}) + value(12, "label", i64, {"n"}) +
+                               value(12, "y", f32, {"n", "2"})))
+              .predict({tg::zeros<float>(0, 2)})[1]
+              .shape() == tg::shape{0, 2});
+}
+
+TEST_CASE("forests: the walk by one operation is that by operations on all records") {
+    // Random trees, as they come from a file, with all modes, missing values, and trees of a single leaf.
+    const support::temporary_folder folder;
+    std::uint32_t seed = 7;
+    const auto random = [&](std::uint32_t limit) { return (seed = seed * 1664525u + 1013904223u) / 65536u % limit; };
+    for (const bool mixed : {false, true})
+        for (const int count : {1, 7, 8, 37}) {
+            integers ids, nodes, features, yes, no, tracks, of_trees, of_nodes, targets;
+            floats splits, weights;
+            texts modes;
+            for (int t = 0; t < count; ++t) {
+                const std::int64_t inner = random(40);
+                for (std::int64_t i = 0; i < 2 * inner + 1; ++i) {
+                    const bool leaf = i >= inner; // node i has children 2 i + 1 and 2 i + 2
+                    ids.push_back(t), nodes.push_back(i), features.push_back(leaf ? 0 : random(3));
+                    splits.push_back(leaf ? 0 : static_cast<float>(random(9)) - 4);
+                    yes.push_back(leaf ? 0 : 2 * i + 1), no.push_back(leaf ? 0 : 2 * i + 2);
+                    tracks.push_back(leaf || !mixed ? 0 : random(2));
+                    const char* const names[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
+                                                 "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
+                    modes.push_back(leaf ? "LEAF" : names[mixed ? random(6) : 1]);
+                    if (!leaf) continue;
+                    of_trees.push_back(t), of_nodes.push_back(i), targets.push_back(random(2));
+                    weights.push_back(static_cast<float>(random(1000)) / 7);
+                }
+            }
+            const auto net = loaded(
+                folder, one("TreeEnsembleRegressor",
+                            attribute("nodes_treeids", ids) + attribute("nodes_nodeids", nodes) +
+                                attribute("nodes_featureids", features) + attribute("nodes_values", splits) +
+                                attribute("nodes_modes", modes) + attribute("nodes_truenodeids", yes) +
+                                attribute("nodes_falsenodeids", no) +
+                                attribute("nodes_missing_value_tracks_true", tracks) + attribute("n_targets", 2) +
+                                attribute("target_treeids", of_trees) + attribute("target_nodeids", of_nodes) +
+                                attribute("target_ids", targets) + attribute("target_weights", weights),
+                            "3"));
+            auto part_of_model = tg::compile<tg::traced>(net, tg::spec<float, tg::dyn, 3>{}); // walks by levels
+            for (const std::int64_t records : {0, 1, 5, 8, 29, 300}) {
+                tg::tensor<float> x = tg::zeros<float>(records, 3);
+                float* const to = x.mutable_data();
+                for (std::int64_t i = 0; i < 3 * records; ++i)
+                    to[i] = random(8) == 0 ? missing : static_cast<float>(random(9)) - 4;
+                const tg::tensor<float> a(net.predict({x})[0]);
+                if (records == 0) {
+                    CHECK(a.shape() == tg::shape{0, 2});
+                    continue;
+                }
+                const tg::tensor<float> b(part_of_model.predict(x));
+                REQUIRE(a.shape() == b.shape());
+                CHECK(std::equal(a.data(), a.data() + a.size(), b.data()));
+            }
+        }
+}
+
 TEST_CASE("records are scaled, filled in and encoded") {
     const support::temporary_folder folder;
     const tg::tensor<float> x{{1, missing}, {-3, 4}};
@@ -176,7 +297,22 @@ TEST_CASE("what is wrong with trees, and what is strings, is refused by node and
     contains(why("LinearRegressor", attribute("coefficients", floats{1, 2, 3})),
              "coefficients of 3 numbers, not 1 x 2");
     contains(why("ZipMap", attribute("classlabels_int64s", integers{1, 2})), "zipmap=False");
-    contains(why("SVMRegressor", {}), "SVMRegressor 'the SVMRegressor': no such operator of domain 'ai.onnx.ml' here");
+    const std::string rho = attribute("rho", floats{0});
+    contains(why("SVMRegressor", rho), "SVMRegressor 'the SVMRegressor': without coefficients");
+    contains(why("SVMRegressor", rho + attribute("coefficients", floats{1, 2}) + attribute("kernel_type", "WAVES")),
+             "kernel_type = 'WAVES'");
+    contains(why("SVMRegressor", rho + attribute("coefficients", floats{1, 2}) + attribute("n_supports", 3)),
+             "coefficients of 2 numbers for 3 support vectors");
+    contains(why("SVMRegressor", rho + attribute("coefficients", floats{1, 2}) + attribute("n_supports", 2) +
+                                     attribute("support_vectors", floats{1, 2, 3})),
+             "support_vectors of 3 numbers, not 2 x 2");
+    contains(why("SVMClassifier", rho + attribute("coefficients", floats{1, 2, 3}) +
+                                      attribute("classlabels_ints", integers{1, 2}) +
+                                      attribute("vectors_per_class", integers{1, 1})),
+             "coefficients of 3 numbers, not 1 x 2");
+    contains(why("SVMClassifier",
+                 rho + attribute("coefficients", floats{1}) + attribute("classlabels_strings", texts{"a", "b"})),
+             "class labels that are strings");
     // Whichever byte of the file is another.
     const std::string whole = regressor();
     for (std::size_t i = 0; i < whole.size(); ++i) {

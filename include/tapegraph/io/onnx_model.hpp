@@ -85,6 +85,9 @@ public:
     /// The graph up to one of its values, which becomes its only output, for another head. Throws
     /// argument_error for a name that no node gives.
     onnx_model until(std::string_view value) const;
+    /// The same for several values, which become the outputs in this order; inputs, initializers and outputs are
+    /// values, too.
+    onnx_model until_all(const std::vector<std::string>& values) const;
 
     /// Applies the graph to nodes. With one output it is a model function of
     /// tg::compile<tg::traced>.

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <tapegraph/io/onnx_import/ml_scores.hpp>
+#include <tapegraph/ops/records/records.hpp>
 
-#include <map>
+#include <cstring>
+#include <deque>
+#include <limits>
 #include <utility>
 
 /// Ensembles of decision trees: their nodes as tables, checked, and the walk of records through them.
@@ -10,8 +13,6 @@
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
-
-enum class branch : std::uint8_t { leq, lt, gte, gt, eq, neq };
 
 struct forest {
     /// Of each node. A leaf is its own child.
@@ -64,8 +65,98 @@ inline int depth_of(const forest& f) {
     return deepest;
 }
 
-/// The leaf that each record [records, features] reaches in each tree: [records, trees].
-inline node leaves_of(call& c, const forest& f, const node& x) {
+/// The leaf that each record reaches in each tree, [records, trees], as a row of the tables of votes. `rows` are the
+/// nodes that have such rows, in order.
+struct reached {
+    node leaves;
+    std::vector<std::size_t> rows;
+};
+
+/// The places of inner nodes in the walk's table. A node, its children and a grandchild share a line of the cache,
+/// as far as they are inner nodes: a walk touches half as many lines.
+inline std::vector<std::size_t> order_of_walk(const forest& f) {
+    constexpr std::size_t together = 4;
+    std::vector<std::size_t> order;
+    std::vector<bool> seen(f.nodes.size());
+    std::vector<std::size_t> tops;
+    const auto fresh = [&](std::int64_t i) {
+        const auto at = static_cast<std::size_t>(i);
+        return !f.nodes[at].leaf && !seen[at];
+    };
+    for (const std::int64_t root : f.roots) {
+        tops.push_back(static_cast<std::size_t>(root));
+        while (!tops.empty()) {
+            std::deque<std::size_t> near{tops.back()};
+            tops.pop_back();
+            for (std::size_t taken = 0; !near.empty() && taken < together;) {
+                const std::size_t i = near.front();
+                near.pop_front();
+                if (!fresh(static_cast<std::int64_t>(i))) continue;
+                seen[i] = true;
+                order.push_back(i);
+                ++taken;
+                for (const std::int64_t below : {f.nodes[i].no, f.nodes[i].yes})
+                    if (fresh(below)) near.push_back(static_cast<std::size_t>(below));
+            }
+            tops.insert(tops.end(), near.rbegin(), near.rend());
+        }
+    }
+    return order;
+}
+
+/// The walk's table of a forest: [nodes, words].
+template <class T>
+array table_of_walk(const forest& f, const std::vector<std::size_t>& order, const std::vector<std::int32_t>& place) {
+    array table(dtype::i32, {static_cast<std::int64_t>(order.size()), walked_node<T>::words});
+    auto* to = static_cast<std::byte*>(table.data());
+    for (const std::size_t i : order) {
+        const forest::tree_node& from = f.nodes[i];
+        walked_node<T> n;
+        std::memset(static_cast<void*>(&n), 0, sizeof n); // padding too: equal tables are found by their bytes
+        n.split = static_cast<T>(from.split);
+        n.feature = static_cast<std::uint32_t>(from.feature) | static_cast<std::uint32_t>(from.mode) << 28 |
+                    (from.missing_is_true ? walked_node<T>::missing : 0);
+        n.child[0] = place[static_cast<std::size_t>(from.no)], n.child[1] = place[static_cast<std::size_t>(from.yes)];
+        std::memcpy(to, &n, sizeof n);
+        to += sizeof n;
+    }
+    return table;
+}
+
+inline reached walk_of(call& c, const forest& f, const node& x, int depth) {
+    walk_trees_op::attributes a;
+    bool leq = true, lt = true;
+    std::vector<std::int32_t> place(f.nodes.size());
+    reached r;
+    for (std::size_t i = 0; i < f.nodes.size(); ++i) {
+        const forest::tree_node& n = f.nodes[i];
+        if (n.leaf) {
+            place[i] = ~static_cast<std::int32_t>(r.rows.size());
+            r.rows.push_back(i);
+            continue;
+        }
+        leq = leq && n.mode == branch::leq, lt = lt && n.mode == branch::lt;
+        if (n.missing_is_true) a.missing = 1;
+    }
+    a.modes = static_cast<std::int64_t>(leq  ? tapegraph::detail::all_branches::leq
+                                        : lt ? tapegraph::detail::all_branches::lt
+                                             : tapegraph::detail::all_branches::mixed);
+    a.depth = depth;
+    const std::vector<std::size_t> order = order_of_walk(f);
+    for (std::size_t k = 0; k < order.size(); ++k) place[order[k]] = static_cast<std::int32_t>(k);
+    array roots(dtype::i32, {static_cast<std::int64_t>(f.roots.size())});
+    for (std::size_t t = 0; t < f.roots.size(); ++t)
+        static_cast<std::int32_t*>(roots.data())[t] = place[static_cast<std::size_t>(f.roots[t])];
+    const array table =
+        f.type == dtype::f64 ? table_of_walk<double>(f, order, place) : table_of_walk<float>(f, order, place);
+    r.leaves = graph::invoke<walk_trees_op>(a, nullptr, std::source_location::current(), x, c.on.constant(table),
+                                            c.on.constant(roots));
+    return r;
+}
+
+/// The leaves of records [records, features]. Predictions walk by one operation. A graph that becomes a part of
+/// another, which may be exported or run on a device, has a few operations for each level of the trees.
+inline reached leaves_of(call& c, const forest& f, const node& x) {
     const int depth = depth_of(f);
     const std::size_t count = f.nodes.size();
     std::vector<std::int64_t> features, children, missing, modes;
@@ -85,9 +176,15 @@ inline node leaves_of(call& c, const forest& f, const node& x) {
             refuse("feature " + std::to_string(n.feature) + " of records with " + std::to_string(width));
     }
     const auto table = [&](const std::vector<std::int64_t>& items) { return c.on.constant(array::integers(items)); };
+    const bool fits = count <= std::size_t{std::numeric_limits<std::int32_t>::max()} &&
+                      width <= std::int64_t{walked_node<float>::features};
+    if (c.on.predicts && depth > 0 && fits) return walk_of(c, f, x, depth);
     const auto trees = static_cast<std::int64_t>(f.roots.size());
-    node at = eval(broadcast_to(table(f.roots), shape_of_items(c, {x.shape()[0].value, trees})));
-    if (depth == 0) return at;
+    reached all;
+    for (std::size_t i = 0; i < count; ++i) all.rows.push_back(i);
+    node& at = all.leaves;
+    at = eval(broadcast_to(table(f.roots), shape_of_items(c, {x.shape()[0].value, trees})));
+    if (depth == 0) return all;
     const node split_table = constant_of(c, splits, {static_cast<std::int64_t>(count)}, f.type);
     const node feature_table = table(features), child_table = table(children), mode_table = table(modes);
     const node missing_table = table(missing);
@@ -114,24 +211,24 @@ inline node leaves_of(call& c, const forest& f, const node& x) {
         if (tracks) go = eval(logical_or(go, logical_and(is_nan(v), gather(missing_table, at, 0) != 0)));
         at = gather(child_table, eval(2 * at + cast<std::int64_t>(go)), 0);
     }
-    return at;
+    return all;
 }
 
 enum class joined_votes : std::uint8_t { sum, mean, smallest, largest };
 
-/// The votes of the leaves [records, trees] for each target: [records, targets]. Where a leaf may leave
+/// The votes of the leaves for each target: [records, targets]. Where a leaf may leave
 /// some target without a vote, `voted` says which have one.
-inline node votes_of(call& c, const forest& f, const node& leaves, joined_votes how, node* voted = nullptr,
+inline node votes_of(call& c, const forest& f, const reached& where_to, joined_votes how, node* voted = nullptr,
                      bool* some_without = nullptr) {
     const bool extreme = how == joined_votes::smallest || how == joined_votes::largest;
     const double infinity = std::numeric_limits<double>::infinity();
     const double none = how == joined_votes::smallest ? infinity : how == joined_votes::largest ? -infinity : 0;
-    const auto count = static_cast<std::int64_t>(f.nodes.size());
+    const auto count = static_cast<std::int64_t>(where_to.rows.size());
     if (count > 0 && f.targets > (std::int64_t{1} << 28) / count)
-        refuse(std::to_string(count) + " nodes with votes for " + std::to_string(f.targets) + " targets");
+        refuse(std::to_string(count) + " leaves with votes for " + std::to_string(f.targets) + " targets");
     std::vector<double> weights(static_cast<std::size_t>(count * f.targets), none), has(weights.size(), 0);
-    for (std::size_t i = 0; i < f.nodes.size(); ++i)
-        for (const auto& [target, weight] : f.nodes[i].votes) {
+    for (std::size_t i = 0; i < where_to.rows.size(); ++i)
+        for (const auto& [target, weight] : f.nodes[where_to.rows[i]].votes) {
             if (target < 0 || target >= f.targets)
                 refuse("a vote for target " + std::to_string(target) + " of " + std::to_string(f.targets));
             const auto k = i * static_cast<std::size_t>(f.targets) + static_cast<std::size_t>(target);
@@ -139,12 +236,12 @@ inline node votes_of(call& c, const forest& f, const node& leaves, joined_votes 
             has[k] = 1;
         }
     const auto joined = [&](const std::vector<double>& table, dtype type) { // [records, trees, targets]
-        return gather(constant_of(c, table, {count, f.targets}, type), leaves, 0);
+        return gather(constant_of(c, table, {count, f.targets}, type), where_to.leaves, 0);
     };
     const axes over = axes_of({1});
     bool all_voted = true;
-    for (std::size_t i = 0; i < f.nodes.size(); ++i)
-        for (std::size_t k = 0; k < static_cast<std::size_t>(f.targets) && f.nodes[i].leaf; ++k)
+    for (std::size_t i = 0; i < where_to.rows.size(); ++i)
+        for (std::size_t k = 0; k < static_cast<std::size_t>(f.targets) && f.nodes[where_to.rows[i]].leaf; ++k)
             all_voted = all_voted && has[i * static_cast<std::size_t>(f.targets) + k] != 0;
     if (voted != nullptr && !all_voted) {
         *voted = eval(max(joined(has, dtype::f32), over) > 0);

@@ -148,9 +148,12 @@ public:
     void set_opset(std::int64_t v) { opset_ = v; }
     /// Of the trace's variables, in their order.
     std::vector<binding> bindings;
+    /// Whether the trace is a prediction by itself: it may have operations that only the CPU computes.
+    bool predicts = false;
 
     /// Returns the outputs of the model for these inputs. Throws argument_error with all refusals.
-    std::vector<value_pointer> run(const std::vector<value_pointer>& inputs, const std::string& until = {});
+    std::vector<value_pointer> run(const std::vector<value_pointer>& inputs,
+                                   const std::vector<std::string>& until = {});
 
     /// Runs nodes [first, last) of the model's graph on these values and returns some of the results.
     std::vector<value_pointer> run_part(const std::map<std::string, value_pointer>& values, std::size_t first,

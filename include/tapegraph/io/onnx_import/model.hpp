@@ -14,7 +14,7 @@ namespace tapegraph::io::onnx_import {
 
 struct state : tapegraph::detail::model_base {
     store shared;
-    std::string until;
+    std::vector<std::string> until; ///< the values that are outputs; empty: those of the file
     std::vector<onnx_value> inputs, outputs;
     /// `any`: one program for all inputs. `of_extents`: one for each shape of inputs, if the file
     /// computes something that needs numbers. `of_values`: one for each shape and each value of
@@ -159,13 +159,15 @@ struct state : tapegraph::detail::model_base {
         return values;
     }
 
-    /// The importer that traced the graph; adds the outputs' element types to `types`.
-    importer trace(ir::model_trace& t, const std::vector<any_tensor>* given, std::vector<dtype>& types) {
+    /// The importer that traced the graph; adds the outputs' element types to `types`. `predicts`:
+    /// for a program, and not for a file, which has no operator for all of its operations.
+    importer trace(ir::model_trace& t, const std::vector<any_tensor>* given, std::vector<dtype>& types, bool predicts) {
         t.training = false;
         importer on(shared, t, graph_scope(&t, 0));
+        on.predicts = predicts;
         const auto results = on.run(input_values(on, given), until);
         for (std::size_t k = 0; k < results.size(); ++k) {
-            t.outputs.push_back({kept_text(k < outputs.size() ? outputs[k].name : until), on.plain(*results[k]).id()});
+            t.outputs.push_back({kept_text(outputs[k].name), on.plain(*results[k]).id()});
             types.push_back(results[k]->type);
         }
         return on;
@@ -173,7 +175,7 @@ struct state : tapegraph::detail::model_base {
     std::unique_ptr<program> make(const std::vector<any_tensor>* given) {
         auto p = std::make_unique<program>();
         p->traced = ir::traced_program::made_by(
-            [&](ir::model_trace& t) { p->bind(trace(t, given, p->types).bindings, shared); });
+            [&](ir::model_trace& t) { p->bind(trace(t, given, p->types, true).bindings, shared); });
         return p;
     }
     variable_list trace_again(ir::model_trace& t) {
@@ -185,9 +187,9 @@ struct state : tapegraph::detail::model_base {
         };
         for (const onnx_value& v : inputs) as_they_are(v.name, v.type);
         std::vector<dtype> types;
-        const importer on = trace(t, nullptr, types);
+        const importer on = trace(t, nullptr, types, false);
         for (std::size_t k = 0; k < types.size(); ++k)
-            as_they_are(k < outputs.size() ? outputs[k].name : until, types[k]);
+            as_they_are(outputs[k].name, types[k]);
         variable_list all;
         for (std::size_t i = 0; i < on.bindings.size(); ++i) {
             const binding& b = on.bindings[i];
@@ -328,20 +330,22 @@ TG_DEFINITION variable_list onnx_model::trace_prediction(ir::model_trace& t) con
     return state_->trace_again(t);
 }
 TG_DEFINITION tapegraph::detail::model_base& onnx_model::base() const { return state_->base(); }
-TG_DEFINITION onnx_model onnx_model::until(std::string_view value) const {
+TG_DEFINITION onnx_model onnx_model::until(std::string_view value) const { return until_all({std::string(value)}); }
+TG_DEFINITION onnx_model onnx_model::until_all(const std::vector<std::string>& values) const {
+    if (values.empty()) throw argument_error("until_all: no values");
     auto part = std::make_shared<onnx_import::state>(state_->shared.model);
     part->inputs = state_->inputs;
-    part->until = value;
+    part->until = values;
     part->programs_are = state_->programs_are;
     part->origin = state_->origin ? state_->origin : state_;
     part->shared.weights = state_->shared.weights;
     part->shared.values = [s = part->origin](const onnx_import::weight& w) -> const void* {
         return s->list()[w.path].data().read();
     };
-    part->outputs = {{std::string(value), dtype::f32, {}, {}, false}};
+    for (const std::string& value : values) part->outputs.push_back({value, dtype::f32, {}, {}, false});
     if (part->programs_are == onnx_import::state::kind::any) {
         part->programs[{}] = part->make(nullptr);
-        part->outputs[0].type = part->programs[{}]->types[0];
+        for (std::size_t k = 0; k < values.size(); ++k) part->outputs[k].type = part->programs[{}]->types[k];
     }
     return onnx_model(part);
 }

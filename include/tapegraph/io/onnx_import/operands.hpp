@@ -140,6 +140,11 @@ inline std::int64_t known_extent(const extent& e, const char* what) {
 
 /// A constant of these numbers.
 inline node constant_of(call& c, const std::vector<double>& items, std::vector<std::int64_t> dims, dtype type) {
+    if (type == dtype::f32) { // once, not in each prediction
+        array a(dtype::f32, std::move(dims));
+        for (std::size_t i = 0; i < items.size(); ++i) static_cast<float*>(a.data())[i] = static_cast<float>(items[i]);
+        return c.on.constant(a);
+    }
     array a(dtype::f64, std::move(dims));
     if (!items.empty()) std::memcpy(a.data(), items.data(), items.size() * sizeof(double));
     return converted(c.on.constant(a), dtype::f64, type);

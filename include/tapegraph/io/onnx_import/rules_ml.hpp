@@ -2,6 +2,7 @@
 
 #include <tapegraph/graph/transforms.hpp>
 #include <tapegraph/io/onnx_import/ml_scores.hpp>
+#include <tapegraph/io/onnx_import/rules_svm.hpp>
 #include <tapegraph/io/onnx_import/rules_trees.hpp>
 
 #include <cmath>
@@ -197,6 +198,8 @@ inline std::span<const operator_rule> ml() {
         {"TreeEnsemble", &tree_ensemble},
         {"TreeEnsembleClassifier", &tree_ensemble_classifier},
         {"TreeEnsembleRegressor", &tree_ensemble_regressor},
+        {"SVMClassifier", &svm_classifier},
+        {"SVMRegressor", &svm_regressor},
         {"LinearClassifier", &linear_classifier},
         {"LinearRegressor", &linear_regressor},
         {"Scaler", &scaler},

@@ -13,8 +13,8 @@ namespace tapegraph::io::onnx_import {
 
 class stages {
 public:
-    /// Cuts a graph. Its results are the graph's outputs, or one value.
-    stages(store& shared, const std::string& until) : shared_(shared) {
+    /// Cuts a graph. Its results are the graph's outputs, or these values.
+    stages(store& shared, const std::vector<std::string>& until) : shared_(shared), results_(until) {
         const file_graph& g = shared.model.graph;
         std::size_t begin = 0;
         const auto add = [&](std::size_t first, std::size_t last, bool counted) {
@@ -30,8 +30,6 @@ public:
         add(begin, g.nodes.size(), false);
         if (until.empty())
             for (const value_info& o : g.outputs) results_.push_back(o.name);
-        else
-            results_.push_back(until);
         connect(g);
     }
     static bool is_counted(const file_node& n) {
@@ -121,6 +119,7 @@ private:
         made->traced = ir::traced_program::made_by([&](ir::model_trace& t) {
             t.training = false;
             importer on(shared_, t, graph_scope(&t, 0));
+            on.predicts = true;
             std::map<std::string, value_pointer> given;
             for (const std::string& name : p.in) {
                 const held& v = values.at(name);

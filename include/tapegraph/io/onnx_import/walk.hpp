@@ -230,7 +230,8 @@ inline std::vector<value_pointer> importer::run_part(const std::map<std::string,
     return results;
 }
 
-inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>& inputs, const std::string& until) {
+inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>& inputs,
+                                                const std::vector<std::string>& until) {
     const file_graph& g = store_.model.graph;
     std::map<std::string, value_pointer> values;
     std::set<std::string> given;
@@ -238,11 +239,9 @@ inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>
     std::size_t next = 0;
     for (const value_info& i : g.inputs)
         if (!given.contains(i.name) && next < inputs.size()) values[i.name] = inputs[next++];
-    std::vector<std::string> names{until};
-    if (until.empty()) {
-        names.clear();
+    std::vector<std::string> names = until;
+    if (until.empty())
         for (const value_info& o : g.outputs) names.push_back(o.name);
-    }
     return run_part(values, 0, g.nodes.size(), names);
 }
 
