@@ -55,6 +55,9 @@
 #include <tapegraph/io/callbacks/tensorboard.hpp>
 #include <tapegraph/io/graph_def.hpp>
 #include <tapegraph/io/onnx.hpp>
+#if defined(TG_COMPONENT)
+#include <tapegraph/io/quantize_onnx.hpp>
+#endif
 #include <tapegraph/io/save_program.hpp>
 #include <tapegraph/io/tensorboard.hpp>
 #include <tapegraph/io/tensorboard/event_reader.hpp>

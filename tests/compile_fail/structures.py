@@ -48,6 +48,7 @@ CALLS = {
     "model_input_options": "tg::data::images::model_input_into(picture, std::span<float>(values), 8, 8, WRONG)",
     "npz_options": "tg::io::write_npz(\"a\", tensors, WRONG)",
     "onnx_options": "tg::io::export_onnx(model, \"a\", WRONG)",
+    "quantization_options": "tg::io::export_quantized_onnx(model, \"a\", {}, WRONG)",
     "options": "tg::random::normal<float>({2}, WRONG)",
     "padded_options": "set.padded_batch(8, WRONG)",
     "padding_options": "tg::data::pad_sequences(sequences, WRONG)",

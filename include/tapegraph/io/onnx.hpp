@@ -108,14 +108,11 @@ inline constexpr bool
 
 namespace tapegraph::io {
 
-/// Writes the graph by which a model predicts, and its weights, as an ONNX file. Inputs and outputs
-/// have their names ("input" and "output" in models that have one of each), the run-time extents of
-/// `tg::dyn` are "batch", those of `tg::dim<"time">` are "time". The file appears when it is
-/// complete, and is the same in all modes. A model that load_onnx made may be written again, with another opset. Custom operations of tg::traced are refused. Throws
-/// argument_error for another opset, and one that names every operation that ONNX does not have, and data_error if the file
-/// cannot be written.
-template <class Model>
-void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
+namespace detail {
+
+/// Calls f(graph) with the graph by which a model predicts, ready to be written.
+template <class Model, class F>
+void with_onnx_graph(const Model& model, const onnx_options& options, const F& f) {
     if (options.opset < onnx::opset_version || options.opset > onnx::newest_opset)
         throw argument_error("export_onnx: opset " + std::to_string(options.opset) + ", those from " +
                              std::to_string(onnx::opset_version) + " to " + std::to_string(onnx::newest_opset) +
@@ -132,8 +129,24 @@ void export_onnx(const Model& model, const files::path& path, const onnx_options
     g.prefix_masks = options.prefix_masks;
     g.opset = options.opset;
     onnx::detail::fill(g, t);
-    if (options.int8_weights) onnx::quantize_weights(g);
-    detail::write_onnx(path, g, options);
+    f(g);
+}
+
+} // namespace detail
+
+/// Writes the graph by which a model predicts, and its weights, as an ONNX file. Inputs and outputs
+/// have their names ("input" and "output" in models that have one of each), the run-time extents of
+/// `tg::dyn` are "batch", those of `tg::dim<"time">` are "time". The file appears when it is
+/// complete, and is the same in all modes. A model that load_onnx made may be written again, with
+/// another opset. Custom operations of tg::traced are refused. Throws argument_error for another
+/// opset, and one that names every operation that ONNX does not have, and data_error if the file
+/// cannot be written.
+template <class Model>
+void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
+    detail::with_onnx_graph(model, options, [&](auto& g) {
+        if (options.int8_weights) onnx::quantize_weights(g);
+        detail::write_onnx(path, g, options);
+    });
 }
 
 } // namespace tapegraph::io

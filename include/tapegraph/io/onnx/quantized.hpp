@@ -32,9 +32,10 @@ inline int channel_axis(const node_entry& node, std::size_t rank) {
 }
 
 /// Symmetric integers of 8 bits: w is about scale[c] q, scale[c] the largest absolute value of
-/// channel c / 127, 1 where all are 0. Returns false if a value is not finite.
-inline bool to_int8(const float* values, const std::vector<std::int64_t>& dims, int axis, std::string& integers,
-                    std::vector<float>& scales) {
+/// channel c / `most`, 1 where all are 0. Returns false if a value is not finite.
+inline bool to_int8(const float* values, const std::vector<std::int64_t>& dims, int axis, int most,
+                    std::string& integers, std::vector<float>& scales) {
+    const auto limit = static_cast<float>(most);
     std::size_t inner = 1, outer = 1;
     for (std::size_t i = 0; i < dims.size(); ++i)
         (static_cast<int>(i) < axis ? outer : inner) *= static_cast<std::size_t>(dims[i]);
@@ -54,21 +55,23 @@ inline bool to_int8(const float* values, const std::vector<std::int64_t>& dims, 
     });
     if (!finite) return false;
     scales.resize(channels);
-    for (std::size_t c = 0; c < channels; ++c) scales[c] = largest[c] > 0 ? largest[c] / 127 : 1.0f;
+    for (std::size_t c = 0; c < channels; ++c) scales[c] = largest[c] > 0 ? largest[c] / limit : 1.0f;
     for (float& scale : scales)
         if (scale == 0) scale = 1; // of denormal weights
     integers.resize(outer * channels * inner);
     visit([&](std::size_t at, std::size_t c) {
         const float q = std::nearbyint(values[at] / scales[c]);
-        integers[at] = static_cast<char>(static_cast<std::int8_t>(std::clamp(q, -127.0f, 127.0f)));
+        integers[at] = static_cast<char>(static_cast<std::int8_t>(std::clamp(q, -limit, limit)));
     });
     return true;
 }
 
 /// Replaces weights of f32 that only convolutions and matrix products read, all by the same axis of
-/// channels. Those with numbers that are not finite stay.
-template <class G>
-void quantize_weights(G& g) {
+/// channels, and that are `wanted`. Those with numbers that are not finite stay. Returns the operators
+/// that make floats of them, which belong before all others, and the scales by the weights' names.
+template <class G, class Wanted>
+std::vector<node_entry> quantized_weights(G& g, const Wanted& wanted, int most = 127,
+                                          std::map<std::string, std::vector<float>>* scales_of = nullptr) {
     std::map<std::string_view, std::size_t> places;
     for (std::size_t i = 0; i < g.weights.size(); ++i) places.emplace(g.weights[i].name, i);
     std::vector<int> axes(g.weights.size(), -2); // -2: not read yet, -1: read by others
@@ -84,12 +87,12 @@ void quantize_weights(G& g) {
         if (const auto found = places.find(output); found != places.end()) axes[found->second] = -1;
     std::vector<node_entry> first;
     for (std::size_t i = 0, count = g.weights.size(); i < count; ++i) {
-        if (axes[i] < 0 || g.weights[i].type != dtype::f32) continue;
+        if (axes[i] < 0 || g.weights[i].type != dtype::f32 || !wanted(g.weights[i])) continue;
         const std::string bytes = g.weights[i].data();
         std::vector<float> values(bytes.size() / sizeof(float)), scales;
         if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
         weight w{g.new_name(g.weights[i].name + "/int8"), dtype::i8, g.weights[i].dims, {}, {}, {}};
-        if (!to_int8(values.data(), w.dims, axes[i], w.constant, scales)) continue;
+        if (!to_int8(values.data(), w.dims, axes[i], most, w.constant, scales)) continue;
         weight scale{g.new_name(g.weights[i].name + "/scale"), dtype::f32, {}, {}, {}, {}};
         scale.dims = {static_cast<std::int64_t>(scales.size())};
         scale.constant.assign(reinterpret_cast<const char*>(scales.data()), scales.size() * sizeof(float));
@@ -99,9 +102,15 @@ void quantize_weights(G& g) {
                          {w.name, scale.name},
                          {name},
                          attributes().set("axis", axes[i])});
+        if (scales_of != nullptr) (*scales_of)[name] = scales;
         g.weights[i] = std::move(w);
         g.weights.push_back(std::move(scale));
     }
+    return first;
+}
+template <class G>
+void quantize_weights(G& g) {
+    std::vector<node_entry> first = quantized_weights(g, [](const weight&) { return true; });
     g.nodes.insert(g.nodes.begin(), std::make_move_iterator(first.begin()), std::make_move_iterator(first.end()));
 }
 
