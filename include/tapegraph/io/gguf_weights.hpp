@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/formats/needs_posix.hpp>
+
 #include <tapegraph/formats/gguf.hpp>
 #include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/pytorch_dialect.hpp>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/formats/needs_posix.hpp>
+
 #include <tapegraph/formats/path.hpp>
 #include <tapegraph/formats/pytorch.hpp>
 #include <tapegraph/io/foreign_weights.hpp>

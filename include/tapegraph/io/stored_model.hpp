@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/formats/needs_posix.hpp>
+
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/formats/safetensors.hpp>

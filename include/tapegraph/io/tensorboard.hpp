@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/formats/needs_posix.hpp>
+
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/formats/path.hpp>
 #include <tapegraph/io/tensorboard/event_file.hpp>

@@ -3,11 +3,17 @@
 #include <tapegraph/core/math/rounding.hpp>
 
 // g++ assumes that sqrt may set errno and then does not vectorise it; no attribute of the calling function changes that.
-// Declaring the C function const does: it becomes the processor's instruction, in vectors too.
+// Declaring the C function const does: it becomes the processor's instruction, in vectors too. glibc's is noexcept; the system's
+// own declaration, which may follow, must agree.
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 extern "C" {
+#if defined(__GLIBC__) // <cstdint> has defined it
 __attribute__((const)) float sqrtf(float) noexcept;
 __attribute__((const)) double sqrt(double) noexcept;
+#else
+__attribute__((const)) float sqrtf(float);
+__attribute__((const)) double sqrt(double);
+#endif
 }
 #endif
 

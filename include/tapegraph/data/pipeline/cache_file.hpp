@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/formats/needs_posix.hpp>
+
 #include <tapegraph/data/pipeline/set.hpp>
 #include <tapegraph/data/pipeline/stored_element.hpp>
 #include <tapegraph/formats/crc32c.hpp>

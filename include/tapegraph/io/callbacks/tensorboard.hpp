@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/formats/needs_posix.hpp>
+
 #include <tapegraph/io/tensorboard.hpp>
 #include <tapegraph/train/callbacks/monitor.hpp>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/formats/needs_posix.hpp>
+
 #include <tapegraph/core/clock.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/formats/file.hpp>
