@@ -11,7 +11,7 @@ set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 kernels=OFF
 if [ "${1:-}" = --kernels ]; then kernels=ON; shift; fi
-if [ $# != 1 ]; then sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; fi
+if [ $# != 1 ] || [[ $1 = -* ]]; then sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; fi
 mkdir -p "$1"
 target=$(cd "$1" && pwd)
 cmake=${CMAKE:-cmake}
@@ -21,6 +21,8 @@ trap 'rm -rf "$work"' EXIT
 version=$(sed -n 's/^#define TAPEGRAPH_VERSION_[A-Z]* \([0-9]*\)$/\1/p' "$source/include/tapegraph/version.hpp" | paste -sd.)
 grep -q "^version: $version$" "$source/CITATION.cff" || { echo "CITATION.cff does not name version $version" >&2; exit 1; }
 grep -q "^## $version\b" "$source/CHANGELOG.md" || { echo "CHANGELOG.md says nothing about version $version" >&2; exit 1; }
+grep -q "\"version\": \"$version\"" "$source/tools/packaging/vcpkg/tapegraph/vcpkg.json" || { echo "vcpkg.json does not name version $version" >&2; exit 1; }
+grep -q "version(\"$version\")" "$source"/tools/packaging/spack/spack_repo/tapegraph/packages/tapegraph/package.py || { echo "Spack's package.py does not name version $version" >&2; exit 1; }
 python3 "$source/tools/single_header.py" --check
 
 pack() { # pack NAME OPTIONS...: configures with the options and packs what that installs

@@ -4,6 +4,9 @@
 #   meson          a Meson project
 #   conan          the Conan package of this checkout, made and used
 #   archives       the release archives of tools/release.sh, unpacked and used one by one
+#   vcpkg          the port of tools/packaging/vcpkg, run by imitations of vcpkg's functions
+#   spack          the package of tools/packaging/spack, run by imitations of Spack's directives
+#   bazel          a project of Bazel 4 with the build file of tools/packaging/bazel
 # ctest sets CMAKE, COMPILER and VERSION. Ends with 77, which means skipped, where the tool is missing.
 set -euo pipefail
 
@@ -28,6 +31,13 @@ install_headers() { # into $work/prefix, which is then moved: an installation ca
     mv "$work/installed" "$work/prefix"
     export PKG_CONFIG_PATH=$work/prefix/lib/pkgconfig
     PKG_CONFIG_PATH+=:$(dirname "$(find "$work/prefix" -name tapegraph.pc)")
+}
+
+build_consumer() { # build_consumer PREFIX: the project that calls find_package, with what a package manager has installed there
+    "$CMAKE" -S "$here/find_package" -B "$work/consumer" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O0 \
+        "-DCMAKE_CXX_COMPILER=$COMPILER" "-DCMAKE_PREFIX_PATH=$1" "-Dtapegraph_version=$VERSION"
+    "$CMAKE" --build "$work/consumer"
+    run "$work/consumer/consumer"
 }
 
 case $kind in
@@ -68,6 +78,38 @@ archives)
         "$COMPILER" -std=c++20 -O1 -I "$folder/include" "$here/main.cpp" -o "$folder/consumer"
         run "$folder/consumer"
     done
+    ;;
+vcpkg)
+    needs ninja
+    "$CMAKE" "-DPORT_FOLDER=$source/tools/packaging/vcpkg/tapegraph" "-DPACKAGES=$work/package" "-DBUILDTREES=$work/library" \
+        "-DCOMPILER=$COMPILER" "-DVERSION=$VERSION" -P "$here/vcpkg/run_port.cmake"
+    build_consumer "$work/package"
+    ;;
+spack)
+    needs ninja
+    COMPILER=$COMPILER CMAKE=$CMAKE python3 "$here/spack/run_package.py" \
+        "$source/tools/packaging/spack/spack_repo/tapegraph/packages/tapegraph/package.py" \
+        "$source" "$work/library" "$work/package" "$VERSION"
+    build_consumer "$work/package"
+    ;;
+bazel)
+    needs bazel
+    # Debian's, which is 4.2.3, has no version.
+    [[ $(bazel --version) = @("bazel 4."*|"bazel no_version") ]] || { echo "skipped: $(bazel --version) downloads its rules"; exit 77; }
+    mkdir -p "$work"/project/rules_{cc,java}/{cc,java}
+    cp "$here"/bazel/{BUILD.bazel,.bazelrc} "$here/main.cpp" "$source/tools/packaging/bazel/tapegraph.BUILD.bazel" "$work/project"
+    sed "s|@source@|$source|" "$here/bazel/WORKSPACE.in" > "$work/project/WORKSPACE"
+    natives() { # natives LANGUAGE RULE...: a repository whose rules are Bazel's own
+        local language=$1 folder=$work/project/rules_$1
+        shift
+        touch "$folder/WORKSPACE" "$folder/$language/BUILD"
+        for rule; do echo "${language}_$rule = native.${language}_$rule"; done > "$folder/$language/defs.bzl"
+    }
+    natives cc binary library toolchain toolchain_suite
+    natives java binary import library package_configuration plugin runtime test toolchain
+    (cd "$work/project" && CC=$COMPILER bazel --batch "--output_user_root=$work/bazel" build //:consumer)
+    run "$work/project/bazel-bin/consumer"
+    chmod -R u+w "$work/bazel"
     ;;
 *)
     echo "packages.sh: no such kind: $kind" >&2
