@@ -3,6 +3,7 @@
 #include "../common/opinions.hpp"
 #include "../common/program.hpp"
 #include "options.hpp"
+#include "picture.hpp"
 #include "training.hpp"
 
 #include <tapegraph/cpu/parallel.hpp>
@@ -77,7 +78,17 @@ void run(const options& o) {
     }
     const double nats = r.epochs.epochs.back().validation_loss;
     std::printf("\nheld out: %.4f nats per character, perplexity %.2f\n", nats, std::exp(nats));
-    if (o.sample > 0) std::cout << "\nwritten at temperature " << o.temperature << ":\n\n" << r.written << '\n';
+    if (o.sample > 0) {
+        std::cout << "\nwritten at temperature " << o.temperature << ":\n\n";
+        for (const character_model::written_character& each : r.written) std::cout << each.text;
+        std::cout << '\n';
+    }
+    if (!o.picture.empty()) {
+        const std::string svg = character_model::svg_of(r.written, "What the model writes: darker is less likely");
+        tapegraph::io::atomic_file out(o.picture);
+        out.write(svg);
+        out.commit();
+    }
 }
 
 } // namespace

@@ -32,6 +32,8 @@ bool parse(int argc, char** argv, options& into) {
                    "0 always takes the likeliest character, 1 draws as foretold [0.7]")
         ->type_name("X");
     app.add_option("--prompt", into.prompt, "what the written text begins with [a line break]")->type_name("TEXT");
+    app.add_option("--picture", into.picture, "SVG of what was written: the darker, the less likely")
+        ->type_name("FILE");
     app.add_option("--threads", into.threads, "of the kernels [all]")->type_name("N")->check(between(1, 4096));
     if (!examples::parse(app, argc, argv)) return false;
     if (!(into.learning_rate > 0 && into.learning_rate < 1e30))

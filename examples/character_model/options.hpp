@@ -18,7 +18,8 @@ struct options {
     std::int64_t sample = 400; ///< characters to write
     double temperature = 0.7;
     std::string prompt = "\n";
-    int threads = 0; ///< 0: all
+    std::string picture; ///< SVG of what was written; empty: none
+    int threads = 0;     ///< 0: all
 };
 
 /// Reads the command line. Returns false after printing --help. Throws examples::usage_error.

@@ -22,11 +22,16 @@ auto make_model(const options& o) {
                              {.seed = o.seed});
 }
 
+struct drawn_character {
+    std::int32_t index;
+    double chance; ///< softmax(logits) there
+};
+
 /// Draws an index with probabilities softmax(logits / temperature), or the most likely one where
 /// the temperature is 0. Padding, the unknown character and indices from `size` on stand for no
 /// character and are never drawn.
-inline std::int32_t draw(std::span<const float> logits, std::int64_t size, double temperature,
-                         tapegraph::data::counter_random& random) {
+inline drawn_character draw(std::span<const float> logits, std::int64_t size, double temperature,
+                            tapegraph::data::counter_random& random) {
     constexpr auto first = static_cast<std::size_t>(tapegraph::data::vocabulary::first_word);
     const auto known = logits.subspan(first, static_cast<std::size_t>(size) - first);
     const auto likeliest = std::max_element(known.begin(), known.end()) - known.begin();
@@ -40,27 +45,31 @@ inline std::int32_t draw(std::span<const float> logits, std::int64_t size, doubl
         const double at = random.uniform() * sum;
         chosen = static_cast<std::size_t>(std::upper_bound(weights.begin(), weights.end() - 1, at) - weights.begin());
     }
-    return static_cast<std::int32_t>(chosen + first);
+    double all = 0;
+    for (const float x : known) all += std::exp(static_cast<double>(x) - static_cast<double>(known[chosen]));
+    return {static_cast<std::int32_t>(chosen + first), 1 / all};
 }
 
 /// The prompt and the model's continuation. The model reads the last `length` characters, as many
 /// as in training.
 template <class Model>
-std::string write(const Model& model, const options& o, const tapegraph::data::vocabulary& characters,
-                  std::vector<std::int32_t> text) {
+std::vector<written_character> write(const Model& model, const options& o,
+                                     const tapegraph::data::vocabulary& characters, std::vector<std::int32_t> text) {
     constexpr std::uint64_t stream = 0x777269746573; // of this program's random numbers
     tapegraph::data::counter_random random(o.seed, stream);
+    std::vector<written_character> written;
+    for (const std::int32_t index : text) written.push_back({characters.word(index)});
     for (std::int64_t i = 0; i < o.sample; ++i) {
         const auto seen = std::min(o.length, static_cast<std::int64_t>(text.size()));
         auto window = tapegraph::tensor<float>::uninitialized({1, seen});
         std::copy(text.end() - seen, text.end(), window.mutable_data());
         const tapegraph::tensor<float> logits = model.predict(window);
         const float* const last = logits.data() + (seen - 1) * model_vocabulary;
-        text.push_back(
-            draw({last, static_cast<std::size_t>(model_vocabulary)}, characters.size(), o.temperature, random));
+        const drawn_character next =
+            draw({last, static_cast<std::size_t>(model_vocabulary)}, characters.size(), o.temperature, random);
+        text.push_back(next.index);
+        written.push_back({characters.word(next.index), next.chance});
     }
-    std::string written;
-    for (const std::int32_t index : text) written += characters.word(index);
     return written;
 }
 

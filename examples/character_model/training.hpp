@@ -20,9 +20,14 @@ struct window_sets {
     tapegraph::data::dataset train, validation;
 };
 
+struct written_character {
+    std::string text;
+    double chance = 1; ///< that the model gave it at this place; 1 for the prompt's
+};
+
 struct result {
     tapegraph::history epochs;
-    std::string written;
+    std::vector<written_character> written;
 };
 
 /// Trains, and continues the prompt. Each mode has a source of its own, so that they compile in

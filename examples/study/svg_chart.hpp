@@ -24,6 +24,7 @@ struct chart_series {
     std::string name;
     std::vector<double> y;   ///< one per x or category; NaN leaves a gap
     std::vector<double> x{}; ///< lines only; empty: the chart's x
+    bool joined = true;      ///< lines only; false: points alone
 };
 
 struct chart {
@@ -189,14 +190,16 @@ inline std::string svg_lines(const chart& c, const chart_frame& f) {
             }
             const std::string x = place(f.at_x(xs[i])), y = place(f.at_y(value));
             path += (pen_down ? " L" : path.empty() ? "M" : " M") + x + " " + y;
-            marks += "<circle cx=\"" + x + "\" cy=\"" + y + "\" r=\"3\"/>\n";
+            marks += "<circle cx=\"" + x + "\" cy=\"" + y + (c.series[s].joined ? "\" r=\"3\"/>\n" : "\" r=\"2\"/>\n");
             pen_down = true;
         }
         if (path.empty()) continue;
         // Series beyond the palette repeat its colours with dashes.
         const char* dash = s >= chart_colours.size() ? " stroke-dasharray=\"6 4\"" : "";
-        out += "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"2\"" + dash + "/>\n";
-        if (xs.size() <= 40) out += "<g fill=\"" + colour + "\">\n" + marks + "</g>\n";
+        if (c.series[s].joined)
+            out +=
+                "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"2\"" + dash + "/>\n";
+        if (xs.size() <= 40 || !c.series[s].joined) out += "<g fill=\"" + colour + "\">\n" + marks + "</g>\n";
     }
     return out;
 }

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 PROGRAM = ""
 NUMBER = r"(\d+\.\d+)"
@@ -51,6 +52,16 @@ class CharacterModel(unittest.TestCase):
         self.assertIn("2000 characters", text)
         self.assertIn("5 different ones, 0 unknown", text)
         self.assertEqual(written, "-bé\na-bé\na-bé\na")
+
+    def test_a_picture(self):
+        picture = self.text.with_name("written.svg")
+        self.run_it("--epochs", 1, "--steps", 1, "--batch-size", 4, "--length", 16, "--sample", 100, "--prompt", "the crew",
+                    "--picture", picture)
+        svg = xml.etree.ElementTree.parse(picture).getroot()
+        letters = [each.text for each in svg.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertEqual("".join(letters[1:8]), "thecrew") # after the title
+        grounds = svg.findall("{http://www.w3.org/2000/svg}g/{http://www.w3.org/2000/svg}rect")
+        self.assertGreater(len(grounds), 60)               # after one step nothing is likely
         self.assertLess(float(epochs[-1][0]), 0.5)
 
     def refused(self, *arguments, says, status=1):

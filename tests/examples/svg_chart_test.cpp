@@ -61,6 +61,17 @@ TEST_CASE("a line chart shows every series and point") {
     CHECK_FALSE(support::contains(svg, "<script"));
 }
 
+TEST_CASE("points that are not joined have no line, however many they are") {
+    std::vector<double> many(100);
+    for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<double>(i);
+    chart c{.series = {{.name = "points", .y = many, .x = many, .joined = false}}};
+    CHECK(count(svg_chart(c), "<path ") == 0);
+    CHECK(count(svg_chart(c), "<circle ") == 100);
+    c.series[0].joined = true;
+    CHECK(count(svg_chart(c), "<path ") == 1);
+    CHECK(count(svg_chart(c), "<circle ") == 0);
+}
+
 TEST_CASE("bars begin at zero, also negative ones") {
     const chart c{
         .kind = chart_kind::grouped_bar, .categories = {"1", "16"}, .series = {{"a", {2, -1}, {}}, {"b", {1, 1}, {}}}};
