@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 /// Tiles of attention on the CPU: a block of queries by a block of keys. Scores are stored [keys,
 /// queries], so that what belongs to a query lies in a lane: maxima and sums over keys need no sums
@@ -174,20 +175,37 @@ struct add_bias_body {
     }
 };
 
+#if defined(__FMA__) || defined(__FP_FAST_FMA) || defined(__aarch64__) || defined(__s390x__) ||                        \
+    defined(__ARM_FEATURE_FMA)
+inline constexpr bool baseline_fuses = true;
+#else
+inline constexpr bool baseline_fuses = false;
+#endif
+
+/// a * b + c, rounded once where the instruction set has that, else twice, whichever compiler makes it.
+template <class Isa, class T>
+TG_INLINE T fused_sum(T a, T b, T c) {
+    if constexpr (std::is_same_v<Isa, baseline> && !baseline_fuses)
+        return math::detail::mul_add(a, b, c);
+    else if constexpr (sizeof(T) == sizeof(float))
+        return __builtin_fmaf(a, b, c);
+    else
+        return __builtin_fma(a, b, c);
+}
+
 /// e^x for what is at most 0 up to rounding, or NaN; 0 where the result would not be normal.
-template <class T>
+template <class Isa, class T>
 TG_INLINE T exp_of_negative(T x) {
     if constexpr (sizeof(T) == sizeof(float)) {
         using math::detail::traits;
-        // x = k ln 2 + r; the polynomial is that of math::exp. Contraction may spare roundings.
-        const T t = x * traits<T>::log2_e + traits<T>::round_magic, k = t - traits<T>::round_magic;
-        const T r = (x - k * traits<T>::ln2_high) - k * traits<T>::ln2_low;
-        T q = T(0.00138823956f);
-        q = q * r + T(0.00836718082f);
-        q = q * r + T(0.041667223f);
-        q = q * r + T(0.16666539f);
-        q = q * r + T(0.49999997f);
-        const T e = (q * r) * r + r + T(1);
+        // x = k ln 2 + r; the polynomial is that of math::exp, with fewer roundings.
+        const T t = fused_sum<Isa>(x, T(traits<T>::log2_e), T(traits<T>::round_magic)), k = t - traits<T>::round_magic;
+        const T r = fused_sum<Isa>(-k, T(traits<T>::ln2_low), fused_sum<Isa>(-k, T(traits<T>::ln2_high), x));
+        T q = fused_sum<Isa>(T(0.00138823956f), r, T(0.00836718082f));
+        q = fused_sum<Isa>(q, r, T(0.041667223f));
+        q = fused_sum<Isa>(q, r, T(0.16666539f));
+        q = fused_sum<Isa>(q, r, T(0.49999997f));
+        const T e = fused_sum<Isa>(q * r, r, r) + T(1);
         const auto power = math::detail::to_bits(t) << traits<T>::mantissa; // of 2^k, without the bias
         const T y = math::detail::from_bits<T>(math::detail::to_bits(e) + power);
         return math::detail::select(x < T(-87), T(0), math::detail::select(x != x, x, y));
@@ -214,18 +232,18 @@ struct raise_body {
             const T old = largest[c];
             largest[c] = best[c];
             best[c] = best[c] == not_seen<T> ? T(0) : best[c]; // nothing seen so far
-            factor[c] = exp_of_negative(old - best[c]);
+            factor[c] = exp_of_negative<Isa>(old - best[c]);
         }
         for (std::int64_t k = 0; k < keys; ++k) {
             T* const row = scores + k * columns;
             TG_SIMD
             for (std::int64_t c = 0; c < columns; ++c) {
-                const T e = exp_of_negative(row[c] - best[c]);
+                const T e = exp_of_negative<Isa>(row[c] - best[c]);
                 row[c] = e;
                 sum[c] += e;
             }
         }
-        for (std::int64_t c = 0; c < columns; ++c) total[c] = total[c] * factor[c] + sum[c];
+        for (std::int64_t c = 0; c < columns; ++c) total[c] = fused_sum<Isa>(total[c], factor[c], sum[c]);
     }
 };
 
@@ -250,7 +268,7 @@ struct slopes_body {
         for (std::int64_t k = 0; k < keys; ++k, scores += columns, slopes += columns) {
             TG_SIMD
             for (std::int64_t c = 0; c < columns; ++c) {
-                const T p = exp_of_negative(scores[c] - largest[c]) * inverse[c];
+                const T p = exp_of_negative<Isa>(scores[c] - largest[c]) * inverse[c];
                 const T d = p * (slopes[c] - delta[c]);
                 scores[c] = p;
                 slopes[c] = math::detail::select(p == T(0), T(0), d); // a key that is not seen may have any number
