@@ -136,7 +136,7 @@ struct returned<R<P...>> {
 
 private:
     template <class Tuple>
-    static auto named(Tuple&& tuple) {
+    static auto named(Tuple tuple) {
         return std::apply([](auto&&... part) { return R<std::remove_cvref_t<decltype(part)>...>{std::move(part)...}; },
                           std::move(tuple));
     }

@@ -180,7 +180,7 @@ TG_DEFINITION std::vector<device_report> list_devices() {
 TG_DEFINITION std::string device_table(const std::vector<device_report>& devices) {
     std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
     for (const device_report& r : devices) {
-        const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
+        const auto known = [](bool is, const std::string& text) { return is ? text : std::string("-"); };
         rows.push_back({r.id.name(), known(r.memory > 0, detail::readable_bytes(r.memory)),
                         known(r.major > 0, std::to_string(r.major) + "." + std::to_string(r.minor)),
                         known(r.multiprocessors > 0, std::to_string(r.multiprocessors)), r.name});

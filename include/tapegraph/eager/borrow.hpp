@@ -231,7 +231,8 @@ auto memory_of(X& x) {
 namespace detail {
 
 template <class T>
-tensor<std::remove_const_t<T>> tensor_over(const strided_memory<T>& m, std::shared_ptr<const void> owner,
+tensor<std::remove_const_t<T>> tensor_over(const strided_memory<T>& m,
+                                           std::shared_ptr<const void> owner, // NOLINT: it is moved
                                            bool read_only) {
     using element = std::remove_const_t<T>;
     for (int i = 0; i < m.axes; ++i)

@@ -102,7 +102,7 @@ void read_pytorch_views(pytorch_file& file, const std::vector<pytorch_view>& vie
             const std::size_t count = static_cast<std::size_t>(size) * width;
             if (view.offset == 0 && which.size() == 1 && count == stored &&
                 view.strides == strides_of(std::span(view.shape)))
-                array.bytes = std::move(storage);
+                array.bytes = std::move(storage); // NOLINT(bugprone-use-after-move): no other tensor follows
             else if (array.bytes.resize(count); count > 0)
                 copy_strided(array.bytes.data(), storage.data() + static_cast<std::size_t>(view.offset) * width,
                              view.shape, view.strides, width);

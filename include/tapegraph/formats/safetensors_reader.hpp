@@ -77,10 +77,10 @@ private:
 
     // Handles a tensor of an unsupported type.
     bool take_unread(std::vector<unread_value>& from, const std::string& name) {
-        for (unread_value& value : from)
-            if (value.name == name) {
-                contents_.unread.push_back(std::move(value));
-                from.erase(from.begin() + (&value - from.data()));
+        for (auto value = from.begin(); value != from.end(); ++value)
+            if (value->name == name) {
+                contents_.unread.push_back(std::move(*value));
+                from.erase(value);
                 return true;
             }
         return false;

@@ -161,7 +161,7 @@ TG_DEFINITION std::vector<graph_item> graph_items(const ir::program_view& view) 
         item.call = s;
         item.kernel = d::kernel_name(view, view.steps[s].kernel);
     }
-    const auto add = [&](std::string name, const char* op, int of, std::vector<int> inputs, graph_part part) {
+    const auto add = [&](const std::string& name, const char* op, int of, std::vector<int> inputs, graph_part part) {
         graph_item item = items[static_cast<std::size_t>(of)];
         item.name = distinct(detail::graph_name(name));
         item.op = op;

@@ -76,7 +76,7 @@ struct fetch_trace {
                 t.outputs.push_back({name, node});
         }
         t.scope = 0;
-        if (has_optimizers<Model> && t.added_losses.size() > 0)
+        if (has_optimizers<Model> && !t.added_losses.empty())
             t.fail("add_loss: in a session a loss must include it: scope.with_added_losses(loss)");
         if (t.error.what != nullptr) return;
         if (t.training) keep_updates_of_layers(t, of_layers);
@@ -185,7 +185,7 @@ private:
                 .id();
         };
         list<int> found = ir::gradient(t, scaled(loss), nodes);
-        if (t.regularizers.size() > 0) { // penalties on variables of the loss
+        if (!t.regularizers.empty()) { // penalties on variables of the loss
             list<int> changed(t.variables.size(), 0);
             for (int i = first, k = 0; i < last; ++i) {
                 const int v = t.gradients[i].variable;

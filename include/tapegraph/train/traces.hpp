@@ -70,7 +70,7 @@ template <class Model>
 constexpr void add_penalties(model_trace& t) {
     if constexpr (requires { sizeof(tapegraph::detail::penalties<Model>); })
         tapegraph::detail::penalties<Model>::add(t);
-    else if (t.regularizers.size() > 0)
+    else if (!t.regularizers.empty())
         detail::fail_of_variable(t, t.regularizers[0].variable,
                                  "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
 }
@@ -93,7 +93,7 @@ template <class Model>
 constexpr void apply_constraints(model_trace& t) {
     if constexpr (requires { sizeof(tapegraph::detail::projections<Model>); })
         tapegraph::detail::projections<Model>::apply(t);
-    else if (t.constraints.size() > 0)
+    else if (!t.constraints.empty())
         detail::fail_of_variable(t, t.constraints[0].variable,
                                  "constraint: needs #include <tapegraph/nn/constraint.hpp>");
 }
@@ -137,7 +137,7 @@ constexpr void trace_objective(model_trace& t, const Y& y) {
         t.outputs.push_back({"loss", loss.id()});
     };
     if constexpr (objective::added_only) {
-        if (t.added_losses.size() == 0) t.fail("added_losses: the model adds none (scope.add_loss)");
+        if (t.added_losses.empty()) t.fail("added_losses: the model adds none (scope.add_loss)");
         add_up(graph_node(&t, t.constant(0, specs[0].type)));
     } else {
         const auto value = objective::value(y, z, n);

@@ -159,11 +159,11 @@ public:
     std::string reshape(const std::string& x, const std::vector<std::int64_t>& from,
                         const std::vector<std::int64_t>& to);
     /// x without these axes, whose extents are 1.
-    std::string squeeze(const std::string& x, std::vector<std::int64_t> axes) {
+    std::string squeeze(const std::string& x, const std::vector<std::int64_t>& axes) {
         return axes.empty() ? x : emit("Squeeze", {x, integers(axes)});
     }
     /// x with new axes of extent 1 at these places.
-    std::string unsqueeze(const std::string& x, std::vector<std::int64_t> axes) {
+    std::string unsqueeze(const std::string& x, const std::vector<std::int64_t>& axes) {
         return axes.empty() ? x : emit("Unsqueeze", {x, integers(axes)});
     }
     /// x with its axes in the order of the permutation.

@@ -146,7 +146,7 @@ inline void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
 
 inline void read_event_file(const files::path& path, const read_events_options& options, scalar_collection& to) {
     const std::vector<std::uint8_t> bytes = read_file(path);
-    const std::string name = path.string();
+    const std::string& name = path.string();
     record_cursor records({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name);
     for (;;) {
         const record_place place = records.place();

@@ -184,7 +184,7 @@ constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attrib
         least = begins_at_end ? (forwards ? begin : end - 1) : (forwards ? end : begin + 1);
         if (length <= 0) least = 0;
     } else if (forwards == ends_at_end) { // forwards from the front, or backwards from the back
-        least = forwards ? begin + end : begin + end;
+        least = begin + end;
         count = (size - least + (stride - 1)) / stride;
     } else {
         a.begin[axis] = slice_op::undecided;
