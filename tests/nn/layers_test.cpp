@@ -11,7 +11,7 @@ using namespace nn_test;
 using std::int64_t;
 
 // Forward values in eager mode against loops in double. That graph mode computes the same bits, and that gradients are
-// right, is shown by gradients_test, modes_*_test and the reference CNN.
+// right, is shown by gradients_test, image_layers_test and the reference CNN.
 
 namespace {
 

@@ -19,7 +19,7 @@ namespace sixteen_bit_sweep_test {
 /// computed once in long double and rounded, at most two units in the last place away, and finite where they are.
 ///
 /// Operations are run node by node, as eager mode runs derivatives of derivatives: that costs no instantiation per operation and
-/// type, and gives the kernels' bits (tests/ops/modes_storage_test.cpp). A new operation of the table needs no line here.
+/// type, and gives the kernels' bits (tests/ops/sixteen_bit_storage_test.cpp). A new operation of the table needs no line here.
 
 namespace tg = tapegraph;
 using namespace tapegraph::testing;

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-namespace modes_sums_test {
+namespace sums_of_columns_test {
 
 /// Several sums in one kernel, together with their operands, in graph mode: the bits of eager mode, which runs them one by one.
 
@@ -82,4 +82,4 @@ TEST_CASE("both modes: several sums of one operand") {
     }
 }
 
-} // namespace modes_sums_test
+} // namespace sums_of_columns_test

@@ -1,7 +1,7 @@
 #include <nn/cnn_reference.hpp>
 #include <nn/models.hpp>
 
-namespace modes_cnn_double_test {
+namespace cnn_double_test {
 
 using namespace nn_test;
 
@@ -86,4 +86,4 @@ TEST_CASE("gradients of the CNN agree with a reference written by hand") {
     });
 }
 
-} // namespace modes_cnn_double_test
+} // namespace cnn_double_test

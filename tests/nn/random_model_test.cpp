@@ -3,7 +3,7 @@
 /// A model that draws through its scope and by random operations trains to the same bits in both modes: they share one
 /// count of draws.
 
-namespace modes_random_test {
+namespace random_model_test {
 
 using namespace nn_test;
 
@@ -42,4 +42,4 @@ TEST_CASE("random operations in a model: the same bits in both modes") {
     tg::random::set_seed(0);
 }
 
-} // namespace modes_random_test
+} // namespace random_model_test

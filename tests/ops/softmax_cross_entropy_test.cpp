@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace modes_softmax_cross_entropy_test {
+namespace softmax_cross_entropy_test {
 
 /// The cross entropy of class numbers: in graph mode the bits of eager mode, values and gradients; up to second derivatives
 /// what log_softmax and take_along give; and under vmap what each example gives alone.
@@ -93,4 +93,4 @@ TEST_CASE("cross entropy of class numbers under vmap is that of each example") {
               .item() == 0);
 }
 
-} // namespace modes_softmax_cross_entropy_test
+} // namespace softmax_cross_entropy_test

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-namespace modes_random_test {
+namespace random_streams_test {
 
 /// Random operations: the same bits in both modes, call after call, and what numbers a seed stands for.
 
@@ -106,4 +106,4 @@ TEST_CASE("seeds: a call leaves the free stream where it was, also when it throw
     tg::random::set_seed(0);
 }
 
-} // namespace modes_random_test
+} // namespace random_streams_test

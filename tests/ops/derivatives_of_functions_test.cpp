@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-namespace modes_derivatives_test {
+namespace derivatives_of_functions_test {
 
 /// vjp, hvp, jacobian, hessian and derivatives in each other in graph mode: the same bits as in eager mode.
 
@@ -75,6 +75,6 @@ TEST_CASE("both modes: jacobian and hessian") {
     CHECK(blocks.results()[1].shape() == tg::shape{3, 4, 4, 2});
 }
 
-} // namespace modes_derivatives_test
+} // namespace derivatives_of_functions_test
 
 #undef TG_SAME

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-namespace modes_forward_test {
+namespace forward_mode_test {
 
 /// jvp of every kind of operation in graph mode: the same bits as in eager mode, where the table has checked it.
 
@@ -89,6 +89,6 @@ TEST_CASE("both modes: jvp of contractions, windows, movement, order") {
                           drawn<double>({2, 1}, 4)));
 }
 
-} // namespace modes_forward_test
+} // namespace forward_mode_test
 
 #undef TG_SAME

@@ -1,6 +1,6 @@
 #include <nn/models.hpp>
 
-namespace modes_cnn_float_test {
+namespace cnn_float_test {
 
 using namespace nn_test;
 
@@ -53,4 +53,4 @@ TEST_CASE("a float CNN trains to the same bits on one thread and on two") {
     }
 }
 
-} // namespace modes_cnn_float_test
+} // namespace cnn_float_test

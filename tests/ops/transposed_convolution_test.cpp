@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-namespace modes_transposed_test {
+namespace transposed_convolution_test {
 
 /// Transposed and depthwise convolution and the further poolings in graph mode: the same bits as in eager mode.
 
@@ -79,4 +79,4 @@ TEST_CASE("both modes: windows along one axis") {
     }
 }
 
-} // namespace modes_transposed_test
+} // namespace transposed_convolution_test

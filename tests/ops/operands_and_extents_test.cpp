@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace modes_structure_test {
+namespace operands_and_extents_test {
 
 /// Reductions, contractions, movement and order in graph mode: the same bits as in eager mode, values and gradients.
 
@@ -185,6 +185,6 @@ TEST_CASE("both modes: a symbol on every axis of rank 8") {
     TG_SAME(1, gradients.compare(drawn<double>({1, 2, 1, 1, 3, 1, 2, 1}, 2)));
 }
 
-} // namespace modes_structure_test
+} // namespace operands_and_extents_test
 
 #undef TG_SAME

@@ -3,7 +3,7 @@
 
 #include <ops/recurrent_modes.hpp>
 
-namespace modes_recurrent_test {
+namespace recurrent_test {
 
 /// LSTMs in graph mode, batch and time symbolic: the same bits as in eager mode; values, gradients, second derivatives.
 
@@ -104,4 +104,4 @@ TEST_CASE("lstm refuses a third derivative") {
     check_third_refused([&](const auto& at) { return last(at, w, r, b); }, x, "a third");
 }
 
-} // namespace modes_recurrent_test
+} // namespace recurrent_test

@@ -6,7 +6,7 @@
 
 #include <ops/recurrent_modes.hpp>
 
-namespace modes_gru_test {
+namespace gru_test {
 
 /// GRUs and simple recurrent layers in graph mode, batch and time symbolic: the same bits as in eager mode; values, gradients,
 /// second derivatives; and errors.
@@ -123,4 +123,4 @@ TEST_CASE("gru without steps gives its state, and refuses a third derivative") {
     check_third_refused([&](const auto& at) { return last(at, w, r, b); }, x, "gru: has first and second");
 }
 
-} // namespace modes_gru_test
+} // namespace gru_test

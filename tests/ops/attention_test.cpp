@@ -7,7 +7,7 @@
 
 #include <limits>
 
-namespace modes_attention_test {
+namespace attention_test {
 
 /// Attention in graph mode: the same bits as in eager mode, values and gradients, and second derivatives but for rounding;
 /// under vmap what each example gives alone; what is not seen does not count; dropout has the numbers of tg::dropout.
@@ -163,4 +163,4 @@ TEST_CASE("attention: 16-bit elements are computed in float, and errors name wha
     refused([&] { tg::attention(drawn<float>({5, 2, 4}, 1), k, v); }, "queries and keys must be");
 }
 
-} // namespace modes_attention_test
+} // namespace attention_test

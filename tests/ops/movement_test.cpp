@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace modes_movement_test {
+namespace movement_test {
 
 /// Shapes and movement in graph mode: the same bits as in eager mode, values and gradients, with symbolic extents.
 
@@ -251,6 +251,6 @@ TEST_CASE("both modes: elements of 1, 2, 4 and 8 bytes") {
     check(false);
 }
 
-} // namespace modes_movement_test
+} // namespace movement_test
 
 #undef TG_SAME

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace modes_refusals_test {
+namespace refusals_test {
 
 /// Invalid calls, on graph nodes and on tensors of the same shapes: both refuse them with the same message. In graph
 /// mode these are the compiler's; here the same functions trace at run time.
@@ -220,4 +220,4 @@ TEST_CASE("refused in both modes: random numbers, constants, layers' functions")
     BOTH_REFUSE(tg::jacobian([](auto a) { return a; })(x), tg::ones<float>({1, 1, 1, 1, 1}));
 }
 
-} // namespace modes_refusals_test
+} // namespace refusals_test

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-namespace modes_contraction_test {
+namespace contraction_test {
 
 /// Contractions in graph mode: the same bits as in eager mode, values, gradients and second derivatives.
 
@@ -78,4 +78,4 @@ TEST_CASE("a shared factor's gradient is one product") {
     CHECK(sums == 0);          // nothing is summed over batches afterwards
 }
 
-} // namespace modes_contraction_test
+} // namespace contraction_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace modes_slices_test {
+namespace slices_test {
 
 /// Slices that graph mode reads in place, and their gradients, which it adds up at once: the bits of eager mode.
 
@@ -74,4 +74,4 @@ TEST_CASE_TEMPLATE("both modes: rows", T, double, float) {
         tg::spec<T, 20, tg::dyn>{});
 }
 
-} // namespace modes_slices_test
+} // namespace slices_test

@@ -13,7 +13,7 @@
 
 /// Models whose inputs are integers alone compute in doubles where their variables are doubles.
 
-namespace modes_double_table_test {
+namespace double_table_test {
 
 using namespace nn_test;
 
@@ -95,4 +95,4 @@ TEST_CASE("a step and an instance compute in doubles where their variables do") 
     for (const auto& g : gradients) CHECK(g.type() == tg::dtype::f64);
 }
 
-} // namespace modes_double_table_test
+} // namespace double_table_test

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-namespace modes_storage_test {
+namespace sixteen_bit_storage_test {
 
 /// 16-bit elements in both modes: the same bits of values and gradients, whatever is fused. The two types differ in their
 /// conversions only, so most functions are compiled for one of them.
@@ -197,4 +197,4 @@ TEST_CASE_TEMPLATE("16-bit elements: tapes, checks, constants of a graph", T, tg
     CHECK(modes.compare(tg::tensor<T>(T(1.3))).empty());
 }
 
-} // namespace modes_storage_test
+} // namespace sixteen_bit_storage_test

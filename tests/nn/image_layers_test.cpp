@@ -9,7 +9,7 @@
 
 #include <nn/layer_bench.hpp>
 
-namespace modes_layers_test {
+namespace image_layers_test {
 
 /// Layers of images in both modes: the same bits, gradients that are central differences, penalties in the loss, constraints after
 /// the update, rows of the summary.
@@ -149,4 +149,4 @@ TEST_CASE("what a regularizer or constraint cannot be is refused, with its varia
                          doctest::Contains("orthogonal: the variable must be a matrix"), tg::argument_error);
 }
 
-} // namespace modes_layers_test
+} // namespace image_layers_test

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace modes_normalization_test {
+namespace normalization_test {
 
 /// Normalization in graph mode: the same bits as in eager mode, values and gradients, and second derivatives but for
 /// rounding; and under vmap, with parameters that examples share or have for themselves, what each example gives alone.
@@ -79,4 +79,4 @@ TEST_CASE("normalization under vmap is that of each example") {
           one_by_one(one_gradient, 3, x, g, b));
 }
 
-} // namespace modes_normalization_test
+} // namespace normalization_test

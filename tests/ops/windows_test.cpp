@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-namespace modes_window_test {
+namespace windows_test {
 
 /// Convolution and pooling in graph mode: the same bits as in eager mode, values and gradients.
 
@@ -89,4 +89,4 @@ TEST_CASE("a symbolic extent that a window does not fit is refused when it is bo
                          tg::shape_error);
 }
 
-} // namespace modes_window_test
+} // namespace windows_test
