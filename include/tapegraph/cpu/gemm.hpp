@@ -48,7 +48,8 @@ struct gemm_block {
     }
     /// Rows [at, at + count) of k in this block, the last of which finishes the sums. A null `b` is
     /// read in place.
-    void multiply(std::int64_t tile, std::int64_t panel, const T* b, std::int64_t at, std::int64_t count) const {
+    void multiply(std::int64_t tile, std::int64_t panel, const T* b, std::int64_t at, std::int64_t count,
+                  const T* ahead = nullptr) const {
         const std::int64_t first = tile_row(tile), height = tile_row(tile + 1) - first;
         tile_job<T> job{};
         job.walk.inner = count;
@@ -86,6 +87,7 @@ struct gemm_block {
                 job.relu = g.relu;
             }
         }
+        job.a_ahead = ahead;
         kernels.run[layout().vectors(panel) - 1][height - 1](job);
     }
     void multiply(std::int64_t tile, std::int64_t panel, const T* b) const { multiply(tile, panel, b, 0, k); }
@@ -185,8 +187,14 @@ struct gemm_block {
                         multiply(t, p, panel_of(p));
                     }
             else
-                for (std::int64_t p = first_panel; p < last_panel; ++p)
-                    for (std::int64_t t = first_tile; t < last_tile; ++t) multiply(t, p, panel_of(p));
+                for (std::int64_t p = first_panel; p < last_panel; ++p) {
+                    // The tiles of this panel fetch the next one into L2, each a part of it: one by itself would wait.
+                    const std::int64_t part = kernels.rows * k;
+                    std::int64_t left = p + 1 < last_panel ? layout().width(p + 1) * k : 0;
+                    const T* ahead = panel_of(p + 1 < last_panel ? p + 1 : p);
+                    for (std::int64_t t = first_tile; t < last_tile; ++t, ahead += part, left -= part)
+                        multiply(t, p, panel_of(p), 0, k, left > 0 ? ahead : nullptr);
+                }
         });
     }
 };
