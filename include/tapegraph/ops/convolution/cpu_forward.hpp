@@ -85,6 +85,9 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
     job.a_row = g.stride_width * channels;
     job.c_row = g.out_channels;
 
+    const T* const first_of_all =
+        packed + first_panel / layout.count() * layout.size(k) + layout.offset(first_panel % layout.count(), k);
+
     // Panels of all groups are numbered consecutively. Adds `count` kernel rows from u on; of a
     // contiguous one, from v to `end`.
     const auto add = [&](std::int64_t p, std::int64_t u, std::int64_t count, std::int64_t v, std::int64_t end) {
@@ -105,6 +108,11 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
         job.accumulate = at > 0;
         job.bias = last && epilogue.bias != nullptr ? epilogue.bias + channel : nullptr;
         job.relu = last && epilogue.relu;
+        // What follows in memory comes next; after the last panel the first one, for the next block. The tiles
+        // fetch it into L2, each a part of it.
+        const std::int64_t depth_of_tile = count * row_k, size = depth_of_tile * layout.width(panel);
+        const T* ahead = last && p + 1 == last_panel ? first_of_all : job.b + size;
+        std::int64_t left = w != nullptr ? 0 : size;
         const auto& run = kernels.run[layout.vectors(panel) - 1];
         for (std::int64_t i = 0; i < rows; ++i) {
             const T* a = source + (i * g.stride_height + u * g.dilation_height) * source_row + group * depth + v;
@@ -112,7 +120,10 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
             for_tiles(columns, kernels.rows, [&](std::int64_t first, std::int64_t tile) {
                 job.a = a + first * job.a_row;
                 job.c = c + first * g.out_channels;
+                job.a_ahead = left > 0 ? ahead : nullptr;
                 run[tile - 1](job);
+                ahead += tile * depth_of_tile;
+                left -= tile * depth_of_tile;
                 job.b_ahead = 0; // once is enough
             });
         }
