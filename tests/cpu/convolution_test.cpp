@@ -221,6 +221,11 @@ TEST_CASE("convolution: sizes") {
     check_everywhere<float>({13, 3, 3, 17, 2, 2, 2, 2, 40}); // many images in one chunk of the filter gradient
     check_everywhere<float>({1153, 1, 1, 2, 1, 1, 1, 1, 1}); // the last chunk of the filter gradient is one number
     check_everywhere<double>({5, 4, 5, 150, 1, 1, 4, 5, 16});
+    // Pixels of x a KiB apart and many panels of dy: the filter gradient gathers a tile's numbers
+    check_everywhere<float>({3, 5, 7, 257, 1, 1, 5, 7, 131});
+    check_everywhere<float>({2, 5, 4, 263, 3, 3, 3, 2, 70, 2, 2, 1, 1});
+    check_everywhere<float>({1, 4, 6, 256, 2, 3, 4, 6, 129, 1, 1, 0, 2, 1, 2});
+    check_everywhere<double>({1, 5, 5, 131, 1, 1, 3, 3, 67, 2, 2});
     // Same padding on an image smaller than the kernel.
     check_everywhere<float>({3, 2, 3, 5, 7, 5, 2, 3, 17, 1, 1, 3, 2});
 }

@@ -136,6 +136,29 @@ struct filter_gradient_chunk {
             std::memcpy(to, from, 32);
     }
 
+    /// A tile's numbers of x, [pixel, row]. Pixels a KiB apart share a few sets of the first-level cache, and
+    /// every panel would read them from the second.
+    static constexpr std::int64_t most_pixels = 800;
+    void gather(T* to, const T* from, std::int64_t count) const {
+        const bool padded = plan.padded(g);
+        const image_window window = plan.window(g);
+        const std::int64_t pixel = g.stride_width * g.in_channels, source_width = padded ? window.width : g.in_width,
+                           line = g.stride_height * source_width * g.in_channels,
+                           whole = (padded ? window.height : g.in_height) * source_width * g.in_channels;
+        for (std::int64_t i = 0; i < images; ++i)
+            for (std::int64_t j = 0; j < rows; ++j) {
+                const T* at = from + i * whole + j * line;
+                for (std::int64_t p = 0; p < columns; ++p, at += pixel, to += count) {
+                    if (count == 12)
+                        std::memcpy(to, at, 12 * sizeof(T));
+                    else if (count == 6)
+                        std::memcpy(to, at, 6 * sizeof(T));
+                    else
+                        for (std::int64_t r = 0; r < count; ++r) to[r] = at[r];
+                }
+            }
+    }
+
     /// Tiles of one (group, kernel row, run): rows [begin, end) of the run, all columns.
     void multiply(std::int64_t group, std::int64_t u, std::int64_t run, std::int64_t begin, std::int64_t end, T* dw,
                   bool accumulate) const {
@@ -162,8 +185,17 @@ struct filter_gradient_chunk {
             source + u * g.dilation_height * source_row + run * g.dilation_width * channels + group * g.group_in();
         T* c = dw + (u * g.kernel_width * g.group_in() + run * plan.run_rows) * g.out_channels + group * g.group_out();
         const T* b = panels + group * panels_of.size(pixels());
+        const bool scattered = panels_of.count() >= 4 &&
+                               job.walk.a_inner * static_cast<std::int64_t>(sizeof(T)) >= 1024 &&
+                               pixels() <= most_pixels;
+        alignas(64) T together[tile_kernels<T>::most_rows * most_pixels];
         for_tiles(end - begin, kernels.rows, [&](std::int64_t first, std::int64_t count) {
             job.a = a + begin + first;
+            if (scattered) {
+                gather(together, job.a, count);
+                job.a = together;
+                job.walk = {1, 0, 1, 0, pixels(), count, 0, job.walk.b_inner};
+            }
             for (std::int64_t panel = 0; panel < panels_of.count(); ++panel) {
                 job.b = direct ? own_dy() + panel * 2 * kernels.lanes : b + panels_of.offset(panel, pixels());
                 job.c = c + (begin + first) * g.out_channels + panel * 2 * kernels.lanes;
