@@ -178,6 +178,7 @@ int main(int argc, char** argv) {
     product("gemm 1024 x 1024 x 1024", 1024, 1024, 1024, false, false);
     product("gemm 1024 x 1024 x 1024, a transposed", 1024, 1024, 1024, true, false);
     product("gemm 1024 x 1024 x 1024, b transposed", 1024, 1024, 1024, false, true);
+    product("gemm 2048 x 2048 x 2048", 2048, 2048, 2048, false, false);
     product("gemm 400 x 300 x 3750", 400, 300, 3750, false, false);
     product("gemm 4 x 2304 x 768", 4, 2304, 768, false, false);
     product("gemm 12 x 768 x 768", 12, 768, 768, false, false);
@@ -212,6 +213,10 @@ int main(int argc, char** argv) {
         convolution("1-D 1400x30 40 128 stride 4", {batch, 1, 1400, 30, 1, 40, 1, 341, 128, 1, 4});
         convolution("1-D 1400x30 400 64 stride 4", {batch, 1, 1400, 30, 1, 400, 1, 251, 64, 1, 4});
         convolution("depthwise 28x28x256 3x3", {batch, 28, 28, 256, 3, 3, 28, 28, 256, 1, 1, 1, 1, 1, 1, 256});
+        convolution("depthwise 56x56x64 3x3", {batch, 56, 56, 64, 3, 3, 56, 56, 64, 1, 1, 1, 1, 1, 1, 64});
+        convolution("depthwise 28x28x72 5x5", {batch, 28, 28, 72, 5, 5, 28, 28, 72, 1, 1, 2, 2, 1, 1, 72});
+        convolution("14x14x512 1x1 512", {batch, 14, 14, 512, 1, 1, 14, 14, 512});
+        convolution("14x14x256 3x3 256 dilation 2", {batch, 14, 14, 256, 3, 3, 14, 14, 256, 1, 1, 2, 2, 2, 2});
         convolution("conv3 10x10x300 3x3 200", {batch, 10, 10, 300, 3, 3, 8, 8, 200});
     }
 }
