@@ -1,11 +1,14 @@
 #include "contestant.hpp"
 
+#include <tapegraph/compile/training_step.hpp>
 #include <tapegraph/nn/layers/recurrent.hpp>
 #include <tapegraph/nn/optimizers/applied.hpp>
 #include <tapegraph/tapegraph.hpp>
 
+#include <functional>
 #include <memory>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 /// Single operations, each as a function in the mode that the compiler's command line names
@@ -103,21 +106,42 @@ prepared tiny(const row& r) {
     return p;
 }
 
-/// Updates of a tensor by Adam whose gradient is given, as in a custom loop. The same in both modes.
+/// Adam with a given gradient: a step whose loss is the sum of the products of both. Returns its
+/// second input, so that the loss itself is not computed.
+struct adam_step {
+    static constexpr std::int64_t size = 10'000'000;
+    constexpr auto operator()(auto step, auto gradient, auto number) const {
+        const auto w = step.variable_like(gradient, "w", {size}, {.initializer = tg::init::zeros{}});
+        step.minimize(sum(w * gradient));
+        return tg::outputs{tg::output<"number">(tg::eval(number + 1))};
+    }
+};
+
+/// Updates of ten million numbers by Adam whose gradient is given: a compiled step, or in eager mode
+/// an optimizer of a custom loop.
 prepared adam_update(const row& r) {
-    struct state {
-        tg::tensor<float> weight;
-        std::vector<tg::any_tensor> gradients;
-        tg::applied<tg::adam> optimizer;
-        explicit state(std::int64_t size)
-            : weight(noise({size}, 1)), gradients{noise({size}, 0.01f)}, optimizer(tg::adam{}, weight) {}
-    };
-    const auto all = std::make_shared<state>(r.size);
+    if (r.size != adam_step::size) throw tg::argument_error("adam: of 10000000 numbers");
+    const auto gradient = noise({r.size}, 0.01f);
+    std::function<void()> update;
+    std::function<std::vector<double>()> digest_of_weight;
+    if constexpr (std::is_same_v<tg::COMPARE_MODE, tg::graph>) {
+        constexpr tg::inputs inputs{tg::input<"gradient">(tg::spec<float, adam_step::size>{}),
+                                    tg::input<"number">(tg::spec<float, 1>{})};
+        const auto step = shared(tg::compile_step<tg::graph>(adam_step{}, inputs, tg::adam{}));
+        step->variables()["w"].assign(noise({r.size}, 1));
+        update = [step, gradient, number = tg::ones<float>({1})] { (*step)(gradient, number); };
+        digest_of_weight = [step] { return digest(tg::tensor<float>(step->variables()["w"].data())); };
+    } else {
+        const auto weight = shared(noise({r.size}, 1));
+        const auto optimizer = std::make_shared<tg::applied<tg::adam>>(tg::adam{}, *weight);
+        update = [optimizer, weight, all = std::vector<tg::any_tensor>{gradient}] { optimizer->apply_gradients(all); };
+        digest_of_weight = [weight] { return digest(*weight); };
+    }
     prepared p;
-    p.step = [=] { all->optimizer.apply_gradients(all->gradients); };
+    p.step = update;
     p.numbers = [=](std::int64_t) {
-        for (int i = 0; i < 3; ++i) all->optimizer.apply_gradients(all->gradients);
-        return digest(all->weight);
+        for (int i = 0; i < 3; ++i) update();
+        return digest_of_weight();
     };
     return p;
 }
