@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -294,6 +295,30 @@ TEST_CASE("files from before PyTorch 1.6: pickles and storages in a row") {
     const auto found = tg::io::read_pytorch_file(folder.write("odd.pt", head(true) + strange + keys + storages));
     CHECK(found.tensors.size() == 1);
     CHECK(reason(found, "fc.bias") == "its storage is not in the file");
+}
+
+TEST_CASE("a negative view has the opposite sign of its storage") {
+    const support::temporary_folder folder;
+    const std::string bits = dict(text("neg") + "\x88");
+    const auto view = [&](const std::string& type, const std::string& more) {
+        return call(name("torch._utils", "_rebuild_tensor_v2"),
+                    storage(name("torch", type), '0', 2) + small(0) + tuple(small(2)) + tuple(small(1)) + "\x89" +
+                        call(name("collections", "OrderedDict"), "") + more);
+    };
+    const auto path =
+        file_of(folder, dict(text("minus") + view("FloatStorage", bits) + text("plain") + view("FloatStorage", "") +
+                             text("plus") + view("FloatStorage", dict(text("neg") + "\x89"))));
+    const auto read = tg::io::read_pytorch(path);
+    REQUIRE(read.size() == 3);
+    const auto items = [&](std::size_t k) {
+        std::vector<float> v(2);
+        std::memcpy(v.data(), read[k].array.bytes.data(), 8);
+        return v;
+    };
+    const std::vector<float> stored = items(1);
+    CHECK((stored[0] != 0 && stored[1] != 0));
+    CHECK(items(0) == std::vector<float>{-stored[0], -stored[1]});
+    CHECK(items(2) == stored);
 }
 
 } // namespace pytorch_beside_test

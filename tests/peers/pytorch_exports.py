@@ -1,4 +1,4 @@
-"""Networks exported by PyTorch, by both of its exporters, loaded and compared with onnxruntime: pytorch_exports.py PROGRAM [--folder FOLDER] [NAME...]
+"""Networks exported by PyTorch, by both of its exporters, loaded, compared with onnxruntime, and exported again: pytorch_exports.py PROGRAM [--folder FOLDER] [NAME...]
 
 PROGRAM is tests/peers/pytorch_exports.cpp. The files are written to FOLDER, or to a folder of the moment. Weights are random. Axes of the batch have no number: outputs are compared at two batches.
 """
@@ -27,11 +27,14 @@ except (ImportError, OSError) as missing:
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path += [str(HERE), str(HERE / "pytorch_exports")]
+import exported_again  # noqa: E402
 import onnx_stored  # noqa: E402
 import networks  # noqa: E402
 
 
 OLDER_LACKS = {"rms_norm", "encoder_any_length"}  # an operator; masks of a length that is no number
+
+NEEDS_NUMBERS = {"embedding_bag", "resized_odd"}  # a loop over the batch, and sizes of images: not written again for any of them
 
 
 def settle(module):
@@ -92,6 +95,8 @@ def main():
         folders, failed = write(given.folder or pathlib.Path(moment), given.names)
         print("\n".join(failed))
         onnx_stored.compare(given.program, folders)
+        if not exported_again.compare(folders, NEEDS_NUMBERS):
+            sys.exit(1)
 
 
 main()

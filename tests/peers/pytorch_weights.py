@@ -24,6 +24,8 @@ files = {
                         torch.int64, torch.uint8, torch.bool]},
     "types without a storage of their own": {name: torch.arange(5).to(getattr(torch, name))
                                              for name in ["uint16", "uint32", "uint64"] if hasattr(torch, name)},
+    "negative views": {"imaginary": torch.randn(3, dtype=torch.complex64).conj().imag, "half": torch._neg_view(torch.randn(5).half()),
+                       "integers": torch._neg_view(torch.arange(-3, 4)), "bytes": torch._neg_view(torch.arange(5, dtype=torch.uint8))},
     "repeated elements": {"row": torch.ones(1).expand(4), "column": torch.randn(2, 1).expand(2, 3), "base": base},
 }
 # What stands beside weights and cannot be read; the weights are read all the same.
@@ -42,7 +44,7 @@ with tempfile.TemporaryDirectory() as name:
             back = numpy.load(folder / "out.npz")
             assert sorted(back.files) == sorted(tensors), what
             for key, tensor in tensors.items():
-                expected = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+                expected = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).resolve_neg().numpy()
                 assert back[key].dtype == expected.dtype and back[key].shape == expected.shape, (what, key)
                 assert (back[key] == expected).all(), (what, key)
                 count += 1

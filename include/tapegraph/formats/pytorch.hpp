@@ -10,12 +10,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -60,6 +63,26 @@ inline bool is_pytorch_legacy(const files::path& path) {
             what + ": not a file of torch.save" +
             (head.starts_with("\x80") ? ", a pickle of something else" : ", which begins as a zip archive"));
     return false;
+}
+
+/// Changes the sign of all elements; returns false for types without one.
+inline bool negate_elements(host_array& array) {
+    if (array.type == dtype::boolean) return false;
+    const std::size_t width = size_of(array.type);
+    visit_type(array.type, [&]<class T>(std::type_identity<T>) {
+        for (std::size_t at = 0; at < array.bytes.size(); at += width) {
+            std::byte* const from = array.bytes.data() + at;
+            if constexpr (is_floating_type<T>) { // little endian: the sign is the last byte's highest bit
+                from[std::endian::native == std::endian::little ? width - 1 : 0] ^= std::byte{0x80};
+            } else if constexpr (!std::is_same_v<T, bool>) {
+                std::make_unsigned_t<T> item;
+                std::memcpy(&item, from, width);
+                item = static_cast<std::make_unsigned_t<T>>(0 - item);
+                std::memcpy(from, &item, width);
+            }
+        }
+    });
+    return true;
 }
 
 /// Copies the views of storages. `bytes_of(key)` returns all bytes of a storage; `most` bounds the
@@ -109,6 +132,8 @@ void read_pytorch_views(pytorch_file& file, const std::vector<pytorch_view>& vie
             if (swap && width > 1)
                 for (auto at = array.bytes.begin(); at != array.bytes.end(); at += static_cast<std::ptrdiff_t>(width))
                     std::reverse(at, at + static_cast<std::ptrdiff_t>(width));
+            if (view.negated && !negate_elements(array))
+                throw data_error(name + ": a negative view of " + name_of(view.type));
             if (view.type == dtype::boolean)
                 for (const std::byte b : array.bytes)
                     if (b > std::byte{1})

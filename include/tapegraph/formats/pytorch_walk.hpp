@@ -47,6 +47,7 @@ struct pytorch_view {
     dtype type = dtype::f32;
     std::vector<std::int64_t> shape{}, strides{};
     std::int64_t offset = 0, stored = 0; ///< in elements
+    bool negated = false;                ///< the elements are those of the storage with the opposite sign
 };
 
 /// Walks the values of a pickle and finds tensors. Nothing is called: objects of any class are
@@ -257,6 +258,10 @@ private:
         view.offset = integer(arguments.items[1], name);
         view.shape = integers(arguments.items[2], name);
         view.strides = integers(arguments.items[3], name);
+        const std::size_t bits = untyped ? 7 : 6; // {"neg": True} of the imaginary part of a conjugate, say
+        if (arguments.items.size() > bits)
+            if (const std::uint32_t* const neg = find(arguments.items[bits], "neg"))
+                view.negated = all_[*neg].kind == pickle_kind::boolean && all_[*neg].integer != 0;
         if (view.shape.size() != view.strides.size()) fail(name, "a shape and strides of different lengths");
         views.push_back(std::move(view));
     }

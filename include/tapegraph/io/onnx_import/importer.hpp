@@ -271,7 +271,7 @@ private:
         if (!v.known->symbolic()) return constant(*v.known);
         std::vector<graph_node> items;
         for (const std::int64_t i : v.known->as_integers())
-            items.push_back(reshape(graph_node(&t_, t_.extent_value({i, &t_.extents}, dtype::i64)), {1}));
+            items.push_back(reshape(graph_node(&t_, t_.extent_value({i, &t_.extents}, carrier_of(v.type))), {1}));
         return reshape(tapegraph::concat(items, 0), v.known->shape());
     }
     graph_node weight_node(const weight& w) {
