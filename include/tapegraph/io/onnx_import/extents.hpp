@@ -164,7 +164,7 @@ inline bool compute_extents(call& c) {
     if (op == "Where") return detail::chosen_extents(c);
     for (int i = 0; i < c.inputs(); ++i)
         if (c.has(i) && (!detail::holds_extents(c.type(i)) || c.known(i)->rank() > 1 || c.known(i)->size() > 64 ||
-                         detail::looks_symbolic(*c.known(i))))
+                         ((op != "Slice" || i == 0) && detail::looks_symbolic(*c.known(i)))))
             return false;
     if (!c.has(0)) return false;
     if (op == "Add" || op == "Sub" || op == "Mul" || op == "Div" || op == "Max")
