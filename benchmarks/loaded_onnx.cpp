@@ -45,7 +45,8 @@ int main(int count, char** arguments) {
     const double start = seconds();
     const tg::io::onnx_model model = tg::io::load_onnx(arguments[1]);
     std::vector<tg::any_tensor> x;
-    for (std::size_t k = 0; k < model.inputs().size(); ++k) x.push_back(values(model.inputs()[k].type, arguments[2 + k]));
+    for (std::size_t k = 0; k < model.inputs().size(); ++k)
+        x.push_back(values(model.inputs()[k].type, arguments[2 + k]));
     const auto predict = [&] { return model.predict(std::span<const tg::any_tensor>(x)); };
     predict();
     std::printf("%.6f\n", seconds() - start);
