@@ -245,6 +245,21 @@ TEST_CASE("forests: the walk by one operation is that by operations on all recor
         }
 }
 
+TEST_CASE("maps from labels to scores are tensors of scores") {
+    const support::temporary_folder folder;
+    // The type of y is sequence(map(int64, tensor(float))), as skl2onnx writes it.
+    const std::string map = text(5, number(1, i64) + text(2, text(1, number(1, f32))));
+    const std::string file =
+        model(ml("ZipMap", {"x"}, {"y"}, attribute("classlabels_int64s", integers{7, 9})) +
+              value(11, "x", f32, {"n", "2"}) + text(12, text(1, "y") + text(2, text(4, text(1, map)))));
+    const auto net = loaded(folder, file);
+    REQUIRE(net.outputs().size() == 1);
+    CHECK(net.outputs()[0].type == tg::dtype::f32);
+    const auto y = net.predict({tg::tensor<float>{{0.25f, 0.75f}, {1, 0}, {0.5f, 0.5f}}})[0];
+    REQUIRE(y.shape() == tg::shape{3, 2});
+    CHECK(at(y, 1) == 0.75f);
+}
+
 TEST_CASE("records are scaled, filled in and encoded") {
     const support::temporary_folder folder;
     const tg::tensor<float> x{{1, missing}, {-3, 4}};
@@ -296,7 +311,7 @@ TEST_CASE("what is wrong with trees, and what is strings, is refused by node and
     contains(why("OneHotEncoder", attribute("cats_strings", texts{"a"})), "categories that are strings");
     contains(why("LinearRegressor", attribute("coefficients", floats{1, 2, 3})),
              "coefficients of 3 numbers, not 1 x 2");
-    contains(why("ZipMap", attribute("classlabels_int64s", integers{1, 2})), "zipmap=False");
+    contains(why("ZipMap", attribute("classlabels_int64s", integers{1, 2, 3})), "3 labels for 2 scores");
     const std::string rho = attribute("rho", floats{0});
     contains(why("SVMRegressor", rho), "SVMRegressor 'the SVMRegressor': without coefficients");
     contains(why("SVMRegressor", rho + attribute("coefficients", floats{1, 2}) + attribute("kernel_type", "WAVES")),

@@ -111,6 +111,18 @@ TEST_CASE("the extremes of no elements") {
         results(node("ReduceMin", {"x", "axes"}, {"y"}) + list("axes", {1}), {{"x", none}}, {{"y", f32}})[0];
     CHECK(low.shape() == tg::shape{2, 1, 3});
     CHECK(tg::tensor<float>(low).data()[0] == std::numeric_limits<float>::infinity());
+    // Limits that doubles do not hold.
+    const std::string of = list("axes", {0});
+    const tg::any_tensor signed_none(tg::dtype::i64, {0, 2}), unsigned_none(tg::dtype::u64, {0, 2});
+    const auto extreme = [&](const char* type, const tg::any_tensor& x, int number) {
+        return results(node(type, {"x", "axes"}, {"y"}, attribute("keepdims", 0)) + of, {{"x", x}}, {{"y", number}})[0];
+    };
+    constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
+    constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    check_equal<std::int64_t>(extreme("ReduceMax", signed_none, i64), {lowest, lowest});
+    check_equal<std::int64_t>(extreme("ReduceMin", signed_none, i64), {-(lowest + 1), -(lowest + 1)});
+    check_equal<std::uint64_t>(extreme("ReduceMax", unsigned_none, u64), std::vector<std::uint64_t>{0, 0});
+    check_equal<std::uint64_t>(extreme("ReduceMin", unsigned_none, u64), std::vector<std::uint64_t>{most, most});
 }
 
 TEST_CASE("the places of maxima, and back to them") {
@@ -180,6 +192,19 @@ TEST_CASE("regions of an image that is linear have their centres' values") {
         {{"x", x}, {"boxes", boxes}, {"batch", batch}}, {{"y", f32}})[0];
     CHECK(y.shape() == tg::shape{2, 1, 1, 2});
     check_equal<float>(y, {15 + 1.5f, 15 + 3.5f, 20 + 2, 20 + 3}, 1e-5); // centres less half a pixel
+    // As many points in a bin as it has pixels: of a linear image, the same centres, whether or not the regions are
+    // known. A region without a size has no points.
+    const tg::tensor<float> three{{1, 1, 5, 3}, {2, 0.5f, 4, 4.5f}, {3, 3, 3, 3}};
+    const tg::tensor<std::int64_t> of_three{0, 0, 0};
+    for (const char* mode : {"avg", "max"}) {
+        const auto z = results(
+            node("RoiAlign", {"x", "boxes", "batch"}, {"y"}, attribute("output_width", 2) + attribute("mode", mode)),
+            {{"x", x}, {"boxes", three}, {"batch", of_three}}, {{"y", f32}})[0];
+        REQUIRE(z.shape() == tg::shape{3, 1, 1, 2});
+        if (mode == std::string("avg")) check_equal<float>(z, {15 + 1.5f, 15 + 3.5f, 20 + 2, 20 + 3, 0, 0}, 1e-5);
+        // The largest of the weighted neighbours: points of the first region lie on pixels.
+        if (mode == std::string("max")) CHECK(tg::tensor<float>(z).data()[0] == doctest::Approx(22));
+    }
     const tg::tensor<float> theta{{{1, 0, 0}, {0, 1, 0}}};
     const auto grid = results(node("AffineGrid", {"theta", "size"}, {"y"}) + list("size", {1, 1, 2, 4}),
                               {{"theta", theta}}, {{"y", f32}})[0];

@@ -39,6 +39,18 @@ def detector(most, centers):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+def regions(mode, transformation):
+    """RoiAlign whose bins have as many points as pixels, between operators."""
+    nodes = [helper.make_node("Relu", ["x"], ["h"]),
+             helper.make_node("RoiAlign", ["h", "boxes", "images"], ["r"], mode=mode, output_height=3, output_width=2, spatial_scale=0.5,
+                              sampling_ratio=0, coordinate_transformation_mode=transformation),
+             helper.make_node("Neg", ["r"], ["y"])]
+    info = helper.make_tensor_value_info
+    inputs = [info("x", TensorProto.FLOAT, ["b", 3, "h", "w"]), info("boxes", TensorProto.FLOAT, ["n", 4]), info("images", TensorProto.INT64, ["n"])]
+    graph = helper.make_graph(nodes, "regions", inputs, [info("y", TensorProto.FLOAT, ["n", 3, 3, 2])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 def main(program):
     with tempfile.TemporaryDirectory() as place:
         folders = []
@@ -52,6 +64,15 @@ def main(program):
                 x[..., 2:] = sizes if centers else x[..., :2] + sizes
                 sets.append([x, RANDOM.normal(-0.2, 1, (batch, classes, boxes + i)).astype(numpy.float32)])
             store(folders[-1], detector(5 + 3 * k, centers), sets)
+        for mode in ("avg", "max"):
+            for transformation in ("half_pixel", "output_half_pixel"):
+                folders.append(pathlib.Path(place) / f"regions_{mode}_{transformation}")
+                sets = []
+                for count in (1, 13, 0):
+                    corners = RANDOM.uniform(-2, 40, (count, 2))
+                    boxes = numpy.concatenate([corners, corners + RANDOM.uniform(-1, 20, (count, 2))], 1).astype(numpy.float32)
+                    sets.append([RANDOM.normal(size=(2, 3, 17, 11)).astype(numpy.float32), boxes, RANDOM.integers(0, 2, count)])
+                store(folders[-1], regions(mode, transformation), sets)
         compare(program, folders)
 
 

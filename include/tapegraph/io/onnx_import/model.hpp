@@ -57,7 +57,12 @@ struct state : tapegraph::detail::model_base {
         };
         for (const value_info& v : shared.model.graph.inputs)
             if (!given.contains(v.name)) inputs.push_back(described(v));
-        for (const value_info& v : shared.model.graph.outputs) outputs.push_back(described(v));
+        std::set<std::string> zipped; // maps by the file, here the tensors that they are made of
+        for (const file_node& n : shared.model.graph.nodes)
+            if (n.domain == "ai.onnx.ml" && n.type == "ZipMap") zipped.insert(n.outputs.begin(), n.outputs.end());
+        for (const value_info& v : shared.model.graph.outputs)
+            outputs.push_back(zipped.contains(v.name) ? onnx_value{v.name, dtype::f32, {-1, -1}, {"", ""}, true}
+                                                      : described(v));
     }
 
     /// Decides which float initializers are weights, and in which order of axes they are kept.

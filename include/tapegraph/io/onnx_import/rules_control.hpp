@@ -128,8 +128,16 @@ inline void loop_rule(call& c) {
     }
 }
 
+inline void optional_has_element(call& c) {
+    array there(dtype::boolean, {});
+    *static_cast<bool*>(there.data()) = c.has(0);
+    c.give_known(0, std::move(there));
+}
+
 inline std::span<const operator_rule> control() {
     static constexpr auto table = std::to_array<operator_rule>({
+        {"OptionalHasElement", &optional_has_element}, // of tensors, which no optional value holds
+        {"OptionalGetElement", [](call& c) { c.give(0, c.pointer(0)); }},
         {"Scan", &scan_rule},
         {"Loop", &loop_rule},
     });

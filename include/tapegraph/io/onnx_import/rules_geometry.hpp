@@ -139,6 +139,86 @@ inline void deform_conv(call& c) {
     c.give(0, converted(reshape(y, shape_of_items(c, dims)), inner, type), type);
 }
 
+/// RoiAlign with as many points in a bin as pixels, which depends on the regions: computed from numbers. Where they depend
+/// on inputs, stages.hpp cuts the graph here.
+inline void adaptive_roi_align(call& c, bool largest, bool half_pixel, double scale, std::int64_t height,
+                               std::int64_t width) {
+    for (const int i : {0, 1, 2})
+        if (c.operand(i); c.known(i) == nullptr || c.known(i)->symbolic())
+            refuse_symbols("sampling_ratio = 0 of regions that are not known before");
+    const array &image = *c.known(0), &regions = *c.known(1), &of_image = *c.known(2);
+    if (height < 1 || width < 1 || image.rank() != 4 || regions.rank() != 2 || regions.dims()[1] != 4 ||
+        of_image.size() != regions.dims()[0])
+        refuse("of an image of rank " + std::to_string(image.rank()) + " with regions of shape " +
+               to_string(regions.shape()) + " in " + std::to_string(of_image.size()) + " images");
+    const std::int64_t images = image.dims()[0], channels = image.dims()[1], rows = image.dims()[2],
+                       columns = image.dims()[3], count = regions.dims()[0];
+    if (rows < 1 || columns < 1) refuse("of an image without pixels");
+    std::vector<double> pixels(static_cast<std::size_t>(image.size()));
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = image.number(static_cast<std::int64_t>(i));
+    array result(dtype::f64, {count, channels, height, width});
+    auto* const to = static_cast<double*>(result.data());
+    struct point {
+        std::size_t at[4];
+        double weight[4];
+    };
+    std::vector<point> points;
+    for (std::int64_t r = 0; r < count; ++r) {
+        const std::int64_t n = of_image.integer(r);
+        if (n < 0 || n >= images) refuse("a region of image " + std::to_string(n) + " of " + std::to_string(images));
+        double begin[2], bin[2];
+        std::int64_t grid[2];
+        const std::int64_t bins[2] = {height, width}, sizes[2] = {rows, columns};
+        for (const int k : {0, 1}) {
+            begin[k] = regions.number(4 * r + 1 - k) * scale - (half_pixel ? 0.5 : 0.0);
+            double length = regions.number(4 * r + 3 - k) * scale - (half_pixel ? 0.5 : 0.0) - begin[k];
+            if (!half_pixel) length = std::max(length, 1.0);
+            bin[k] = length / static_cast<double>(bins[k]);
+            constexpr double most = 1 << 12; // of points along an axis of a bin
+            if (!(bin[k] <= most)) refuse("region " + std::to_string(r) + ", whose bins have too many points");
+            grid[k] = static_cast<std::int64_t>(std::max(std::ceil(bin[k]), 0.0));
+        }
+        const auto total = static_cast<double>(std::max<std::int64_t>(grid[0] * grid[1], 1));
+        for (std::int64_t b = 0; b < height * width; ++b) {
+            points.clear();
+            for (std::int64_t p = 0; p < grid[0] * grid[1]; ++p) {
+                const std::int64_t of_bin[2] = {b / width, b % width}, of_grid[2] = {p / grid[1], p % grid[1]};
+                std::int64_t low[2], high[2];
+                double part_of_high[2];
+                bool inside = true;
+                for (const int k : {0, 1}) {
+                    double x = begin[k] + static_cast<double>(of_bin[k]) * bin[k] +
+                               (static_cast<double>(of_grid[k]) + 0.5) * bin[k] / static_cast<double>(grid[k]);
+                    inside = inside && x >= -1 && x <= static_cast<double>(sizes[k]);
+                    x = std::clamp(x, 0.0, static_cast<double>(sizes[k] - 1));
+                    low[k] = static_cast<std::int64_t>(x), high[k] = std::min(low[k] + 1, sizes[k] - 1);
+                    part_of_high[k] = x - static_cast<double>(low[k]);
+                }
+                point q{};
+                for (const int k : {0, 1, 2, 3}) {
+                    const std::int64_t y = k < 2 ? low[0] : high[0], x = k % 2 == 0 ? low[1] : high[1];
+                    q.at[k] = static_cast<std::size_t>(y * columns + x);
+                    q.weight[k] = inside ? (k < 2 ? 1 - part_of_high[0] : part_of_high[0]) *
+                                               (k % 2 == 0 ? 1 - part_of_high[1] : part_of_high[1])
+                                         : 0;
+                }
+                points.push_back(q);
+            }
+            for (std::int64_t channel = 0; channel < channels; ++channel) {
+                const double* const from = pixels.data() + (n * channels + channel) * rows * columns;
+                double sum = 0, most = points.empty() ? 0 : -std::numeric_limits<double>::infinity();
+                for (const point& q : points)
+                    for (const int k : {0, 1, 2, 3}) {
+                        const double v = q.weight[k] * from[q.at[k]];
+                        sum += v, most = std::max(most, v);
+                    }
+                to[(r * channels + channel) * height * width + b] = largest ? most : sum / total;
+            }
+        }
+    }
+    c.give(0, converted(c.on.constant(result), dtype::f64, c.type(0)), c.type(0));
+}
+
 inline void roi_align(call& c) {
     const std::string mode = c.text("mode", "avg"),
                       pixels =
@@ -150,8 +230,7 @@ inline void roi_align(call& c) {
     if (mode != "avg" && mode != "max") refuse("mode = '" + mode + "'");
     if (pixels != "half_pixel" && pixels != "output_half_pixel")
         refuse("coordinate_transformation_mode = '" + pixels + "'");
-    if (points < 1)
-        refuse("sampling_ratio = " + std::to_string(points) + ": a number of points that depends on regions");
+    if (points < 1) return adaptive_roi_align(c, mode == "max", pixels == "half_pixel", scale, height, width);
     if (height < 1 || width < 1 || c.rank(0) != 4 || c.rank(1) != 2) refuse("of rank " + std::to_string(c.rank(0)));
     const shape s = c.dims(0);
     const extent regions = c.dims(1)[0];

@@ -193,6 +193,17 @@ inline void label_encoder(call& c) {
     c.give(0, eval(where(known, gather(value, place, 0), converted(missing, missing.type(), result))), result);
 }
 
+/// Makes maps from labels to scores of records [records, classes]. Here the tensor of scores stays, whose columns are in
+/// the order of the labels.
+inline void zip_map(call& c) {
+    const std::size_t count = c.integers("classlabels_int64s").size() + c.texts("classlabels_strings").size();
+    const shape s = c.dims(0);
+    if (s.rank() != 2) refuse("of scores of rank " + std::to_string(s.rank()));
+    if (s[1].known() && s[1].value != static_cast<std::int64_t>(count))
+        refuse(std::to_string(count) + " labels for " + std::to_string(s[1].value) + " scores");
+    c.give(0, c.pointer(0));
+}
+
 inline std::span<const operator_rule> ml() {
     static constexpr auto table = std::to_array<operator_rule>({
         {"TreeEnsemble", &tree_ensemble},
@@ -210,7 +221,7 @@ inline std::span<const operator_rule> ml() {
         {"ArrayFeatureExtractor", &array_feature_extractor},
         {"OneHotEncoder", &one_hot_encoder},
         {"LabelEncoder", &label_encoder},
-        {"ZipMap", [](call&) { refuse("makes maps: convert the model without it (skl2onnx: zipmap=False)"); }},
+        {"ZipMap", &zip_map},
     });
     return table;
 }

@@ -78,7 +78,7 @@ using reducer = node (*)(const node& x, const axes& over, reduce_options options
 /// `by_order`: f chooses an element, by the order of elements. `of_none`: the result over no elements,
 /// where f has none.
 inline void reduction(call& c, reducer f, bool integers, bool plain_where_nothing, bool by_order = false,
-                      const double* of_none = nullptr) {
+                      const array* of_none = nullptr) {
     const dtype type = c.type(0);
     if (!integers && !is_floating(type)) refuse(std::string("of ") + name_of(type));
     const bool keep = c.integer("keepdims", 1) != 0, noop = c.integer("noop_with_empty_axes", 0) != 0;
@@ -106,7 +106,7 @@ inline void reduction(call& c, reducer f, bool integers, bool plain_where_nothin
                 std::vector<std::int64_t> dims;
                 for (int i = 0; i < c.rank(0); ++i)
                     if (keep || !named.contains(i)) dims.push_back(named.contains(i) ? 1 : c.dims(0)[i].value);
-                return c.give(0, eval(broadcast_to(c.on.number(*of_none, type), shape_of_items(c, dims))), type);
+                return c.give(0, eval(broadcast_to(c.on.constant(*of_none), shape_of_items(c, dims))), type);
             }
     const dtype carrier = x.type() == dtype::u8 ? dtype::i32 : x.type();
     const node wide = carrier == x.type() ? x : eval(cast<std::int32_t>(x));
@@ -119,26 +119,29 @@ inline void reduction(call& c, reducer f, bool integers, bool plain_where_nothin
     c.give_laid(0, y, type, left);
 }
 /// The result of ReduceMax or ReduceMin over no elements: the lowest or highest number of the type.
-inline double of_no_elements(dtype type, bool largest) {
-    return visit_type(type, [&]<class T>(std::type_identity<T>) -> double {
-        constexpr double infinity = std::numeric_limits<double>::infinity();
+inline array of_no_elements(dtype type, bool largest) {
+    array a(type, {});
+    visit_type(type, [&]<class T>(std::type_identity<T>) {
+        T value;
         if constexpr (is_floating_type<T>)
-            return largest ? -infinity : infinity;
+            value = static_cast<T>(largest ? -std::numeric_limits<double>::infinity()
+                                           : std::numeric_limits<double>::infinity());
         else
-            return static_cast<double>(largest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max());
+            value = largest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+        std::memcpy(a.data(), &value, sizeof value);
     });
+    return a;
 }
 template <bool Largest>
 void extreme(call& c) {
-    const bool wide = c.type(0) == dtype::i64 || c.type(0) == dtype::u64; // doubles do not hold their limits
-    const double of_none = wide ? 0 : of_no_elements(c.type(0), Largest);
+    const array of_none = of_no_elements(c.type(0), Largest);
     reduction(
         c,
         [](const node& x, const axes& over, reduce_options o) -> node {
             if (x.type() == dtype::boolean) return Largest ? any(x, over, o) : all_of(x, over, o);
             return Largest ? max(x, over, o) : min(x, over, o);
         },
-        true, true, true, wide ? nullptr : &of_none);
+        true, true, true, &of_none);
 }
 
 template <bool Largest>

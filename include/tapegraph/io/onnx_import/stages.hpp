@@ -33,9 +33,12 @@ public:
         connect(g);
     }
     static bool is_counted(const file_node& n) {
-        for (const operator_rule& rule : rules::counted())
-            if (n.domain.empty() && rule.type == n.type) return true;
-        return false;
+        if (!n.domain.empty()) return false;
+        if (n.type == "RoiAlign") // with a sampling_ratio it is nodes
+            return std::none_of(n.attributes.begin(), n.attributes.end(),
+                                [](const attribute& a) { return a.name == "sampling_ratio" && a.i > 0; });
+        const auto table = rules::counted();
+        return std::any_of(table.begin(), table.end(), [&](const operator_rule& rule) { return rule.type == n.type; });
     }
     static bool cuts(const file_graph& g) { return std::any_of(g.nodes.begin(), g.nodes.end(), is_counted); }
 
