@@ -221,7 +221,7 @@ quantization_report export_quantized_onnx(const Model& model, const files::path&
             const onnx::activation_range& r = ranges.at(l.input);
             const onnx::uint8_scale s = onnx::uint8_scale_of(r.low(), r.high());
             const double step = static_cast<double>(s.scale);
-            report.layers.push_back({l.name, l.type, -step * s.zero, step * (255 - s.zero)});
+            report.layers.push_back({l.name, l.type, 0 - step * s.zero, step * (255 - s.zero)});
         }
         report.float_bytes = detail::bytes_of_weights(g);
         onnx::quantize_layers(g, chosen, ranges, options.weight_bits == 7 ? 63 : 127);
