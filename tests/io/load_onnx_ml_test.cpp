@@ -245,6 +245,23 @@ TEST_CASE("forests: the walk by one operation is that by operations on all recor
         }
 }
 
+TEST_CASE("several values of a graph become its outputs") {
+    const support::temporary_folder folder;
+    const auto net =
+        loaded(folder, model(node("Neg", {"x"}, {"a"}) + node("Abs", {"a"}, {"b"}) + node("Neg", {"b"}, {"y"}) +
+                             value(11, "x", f32, {"n", "2"}) + value(12, "y", f32, {"n", "2"})));
+    const auto part = net.until_all({"b", "x", "a"});
+    REQUIRE(part.outputs().size() == 3);
+    CHECK(part.outputs()[2].name == "a");
+    const auto y = part.predict({records});
+    CHECK(at(y[0], 1) == 3);
+    CHECK(at(y[1], 1) == 3);
+    CHECK(at(y[2], 1) == -3);
+    CHECK_THROWS_WITH_AS(net.until_all({"a", "nothing"}), doctest::Contains("no node gives 'nothing'"),
+                         tg::argument_error);
+    CHECK_THROWS_AS(net.until_all({}), tg::argument_error);
+}
+
 TEST_CASE("maps from labels to scores are tensors of scores") {
     const support::temporary_folder folder;
     // The type of y is sequence(map(int64, tensor(float))), as skl2onnx writes it.
