@@ -26,9 +26,10 @@ constexpr std::int64_t side = 28;
 
 struct network {
     constexpr auto operator()(auto scope, auto x) const { // x: [batch, 28, 28, 1]
-        auto h = relu(tg::conv2d(scope / "conv" / 0, x, {.filters = 16, .kernel_size = 5, .stride = 2}));
-        h = relu(tg::conv2d(scope / "conv" / 1, h, {.filters = 32, .kernel_size = 3, .stride = 2}));
-        return tg::dense(scope / "score", tg::dropout(scope / "drop", flatten(h), {.rate = 0.4}), {.units = 10});
+        auto h = tg::conv2d(scope / "conv" / 0, x, {.filters = 16, .kernel_size = 5, .stride = 2});
+        h = tg::conv2d(scope / "conv" / 1, relu(h), {.filters = 32, .kernel_size = 3, .stride = 2});
+        h = tg::dropout(scope / "drop", flatten(relu(h)), {.rate = 0.4});
+        return tg::dense(scope / "score", h, {.units = 10});
     }
 };
 

@@ -126,7 +126,10 @@ template <class E>
 class file_store {
 public:
     using kept = cache_file<E>;
-    explicit file_store(files::path path) : held_(std::make_shared<state>()) { held_->path = std::move(path); }
+    explicit file_store(files::path path) // NOLINT(performance-unnecessary-value-param): it is moved
+        : held_(std::make_shared<state>()) {
+        held_->path = std::move(path);
+    }
 
     /// Writes a temporary file next to its place until it is complete.
     class writer {

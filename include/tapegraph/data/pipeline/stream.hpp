@@ -28,12 +28,14 @@ struct made_item {
     std::optional<typename Stage::element> element{};
 
     made_item() = default;
+    // NOLINTBEGIN(performance-noexcept-move-constructor): an element's may throw
     made_item(made_item&&) = default;
     made_item& operator=(made_item&& other) {
         ticket = std::move(other.ticket);
         move_element(element, other.element);
         return *this;
     }
+    // NOLINTEND(performance-noexcept-move-constructor)
 };
 
 template <class Stage>
