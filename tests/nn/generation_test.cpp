@@ -29,11 +29,12 @@ struct whole {
         return scores(scope, words, [](auto s, auto h) { return tg::grouped_query_attention(s, h, h, look); });
     }
 };
+template <class... InPlace>
 struct step {
     constexpr auto operator()(auto scope, auto words, auto keys, auto values, auto position) const {
         tg::attention_cache cache{keys, values};
         const auto y = scores(scope, words, [&](auto s, auto h) {
-            const auto next = tg::cached_attention(s, h, cache, position, look);
+            const auto next = tg::cached_attention(s, h, cache, position, look, InPlace{}...);
             cache = next.cache;
             return next.output;
         });
@@ -82,10 +83,14 @@ TEST_CASE("generation from a cache is generation by whole sequences") {
     for (std::uint64_t i = 0; i < 3; ++i)
         model.train_on_batch(tg::tensor<double>(tg::cast<double>(tg::reshape(classes(24, 5, i), {4, 6}))),
                              tg::tensor<std::int32_t>(tg::reshape(classes(24, 5, i + 9), {4, 6})));
-    auto graph = tg::compile<tg::graph>(step{}, step_specs());
-    auto eager = tg::compile<tg::eager>(step{}, step_specs());
+    auto graph = tg::compile<tg::graph>(step<>{}, step_specs());
+    auto eager = tg::compile<tg::eager>(step<>{}, step_specs());
+    // The same where the cache is an input, which stays as it is.
+    auto graph_in_place = tg::compile<tg::graph>(step<tg::write_in_place_tag>{}, step_specs());
+    auto eager_in_place = tg::compile<tg::eager>(step<tg::write_in_place_tag>{}, step_specs());
     REQUIRE(graph.variables().size() == 12);
-    for (auto* const stepper : {&graph.variables(), &eager.variables()})
+    for (auto* const stepper :
+         {&graph.variables(), &eager.variables(), &graph_in_place.variables(), &eager_in_place.variables()})
         for (tg::variable& v : *stepper) v.assign(model.variables()[v.path()].data());
 
     tg::tensor<std::int32_t> words = tg::reshape(classes(6, 5, 4), {2, 3}), written = words;
@@ -98,6 +103,12 @@ TEST_CASE("generation from a cache is generation by whole sequences") {
         CHECK(same_bits(y, eager_y));
         CHECK(same_bits(k, eager_k));
         CHECK(same_bits(v, eager_v));
+        const auto written_alike = [&](const auto& other) {
+            const auto [other_y, other_k, other_v] = other;
+            return same_bits(y, other_y) && same_bits(k, other_k) && same_bits(v, other_v);
+        };
+        CHECK(written_alike(graph_in_place.predict(words, keys, values, place)));
+        CHECK(written_alike(eager_in_place.predict(words, keys, values, place)));
         keys = k, values = v;
         const tg::tensor<double> all = model.predict(tg::tensor<double>(tg::cast<double>(written)));
         const tg::tensor<double> last = tg::slice(all, {tg::all, {-1}}), mine = tg::slice(y, {tg::all, {-1}});
@@ -110,7 +121,7 @@ TEST_CASE("generation from a cache is generation by whole sequences") {
 }
 
 TEST_CASE("a session that writes into its cache generates the same bits") {
-    auto reference = tg::compile<tg::graph>(step{}, step_specs(), {.seed = 5});
+    auto reference = tg::compile<tg::graph>(step<>{}, step_specs(), {.seed = 5});
     tg::session<keeping<0>> session;
     tg::session<keeping<2>> each;
     const auto load = [&](auto& into) {
