@@ -41,6 +41,25 @@ class CompareTest(unittest.TestCase):
         return race.Race(made, race.Settings(turn=0.01, rounds=3, patience=20, **settings), self.folder / "weights").run(row, False)
 
 
+class Works(unittest.TestCase):
+    def test_every_work_has_a_program_rows_and_peers(self):
+        for name in works.NAMES:
+            with self.subTest(name):
+                self.assertTrue((BENCHMARKS / "compare" / f"{name}.cpp").is_file())
+                self.assertTrue(works.has_peer(name, "pytorch"))
+                for row in works.module(name).ROWS:
+                    _, kind, batch, length = protocol.parse_row(f"{name}/{row}")
+                    self.assertIn(kind, ("training", "inference"))
+                    self.assertGreater(studies.step_flop(name, 2 * batch, length), studies.step_flop(name, batch, length))
+                    self.assertEqual(contestants.program_of(f"{name}/{row}"), name)
+
+    def test_a_sparse_table_has_ways_of_its_own(self):
+        ways = {way.name: way.row("embeddings/training/32") for way in contestants.ways_of("embeddings/training/32", {"tapegraph", "pytorch"})}
+        self.assertEqual(ways["TapeGraph sparse"], "embeddings/sparse_training/32")
+        self.assertEqual(ways["PyTorch sparse"], "embeddings/sparse_training/32")
+        self.assertNotIn("TapeGraph sparse", {way.name for way in contestants.ways_of("gru/training/32", {"tapegraph"})})
+
+
 class Protocol(CompareTest):
     def test_answers(self):
         c = self.contestant("good")
