@@ -166,7 +166,8 @@ class Races(CompareTest):
         self.assertNotIn("median", results["PyTorch"])
 
     def test_in_waves_all_are_measured(self):
-        results = self.race({"TapeGraph": ("good", 1), "PyTorch": ("good", 1), "JAX": ("good", 1)}, memory=1)
+        # A step of JAX lasts longer than a turn, so that it makes one in each, and ours at least one in each of both waves.
+        results = self.race({"TapeGraph": ("good", 1), "PyTorch": ("good", 1), "JAX": ("good", 30)}, memory=1)
         self.assertEqual([result.get("steps", 0) > 0 for result in results.values()], [True] * 3)
         self.assertGreater(results["TapeGraph"]["steps"], results["JAX"]["steps"])
 
