@@ -9969,10 +9969,10 @@ private:
   std::vector<std::vector<std::byte>> joined;
  };
  bool take_unread(std::vector<unread_value>& from, const std::string& name) {
-  for (unread_value& value : from)
-   if (value.name == name) {
-    contents_.unread.push_back(std::move(value));
-    from.erase(from.begin() + (&value - from.data()));
+  for (auto value = from.begin(); value != from.end(); ++value)
+   if (value->name == name) {
+    contents_.unread.push_back(std::move(*value));
+    from.erase(value);
     return true;
    }
   return false;
@@ -17308,7 +17308,8 @@ auto memory_of(X& x) {
 }
 namespace detail {
 template <class T>
-tensor<std::remove_const_t<T>> tensor_over(const strided_memory<T>& m, std::shared_ptr<const void> owner,
+tensor<std::remove_const_t<T>> tensor_over(const strided_memory<T>& m,
+          std::shared_ptr<const void> owner,
           bool read_only) {
  using element = std::remove_const_t<T>;
  for (int i = 0; i < m.axes; ++i)
@@ -19844,7 +19845,7 @@ TG_DEFINITION std::vector<graph_item> graph_items(const ir::program_view& view) 
   item.call = s;
   item.kernel = d::kernel_name(view, view.steps[s].kernel);
  }
- const auto add = [&](std::string name, const char* op, int of, std::vector<int> inputs, graph_part part) {
+ const auto add = [&](const std::string& name, const char* op, int of, std::vector<int> inputs, graph_part part) {
   graph_item item = items[static_cast<std::size_t>(of)];
   item.name = distinct(detail::graph_name(name));
   item.op = op;
@@ -20173,14 +20174,15 @@ TG_INLINE void multiply_add_chains(float* result, std::int64_t rounds, std::inte
  ((sum += c[I]), ...);
  result[2] = sum[0];
 }
-#define TG_PROFILE_CHAINS(name, bytes, ...) \
- __VA_ARGS__ inline void name(float* result, std::int64_t rounds) { \
+#define TG_PROFILE_CHAINS(name, bytes, leave, ...) \
+ TG_FUSED_FUNCTION __VA_ARGS__ inline void name(float* result, std::int64_t rounds) { \
   multiply_add_chains<bytes>(result, rounds, std::make_integer_sequence<int, chains>{}); \
+  leave \
  }
-TG_PROFILE_CHAINS(chains_baseline, 16)
+TG_PROFILE_CHAINS(chains_baseline, 16, )
 #if defined(__x86_64__)
-TG_PROFILE_CHAINS(chains_avx2, 32, __attribute__((target("avx2,fma"))))
-TG_PROFILE_CHAINS(chains_avx512, 64, __attribute__((target("avx512f,avx2,fma"))))
+TG_PROFILE_CHAINS(chains_avx2, 32, TG_LEAVE_VECTORS, __attribute__((target("avx2,fma"))))
+TG_PROFILE_CHAINS(chains_avx512, 64, TG_LEAVE_VECTORS, __attribute__((target("avx512f,avx2,fma"))))
 #endif
 #undef TG_PROFILE_CHAINS
 inline int run_chains(float* result, std::int64_t rounds) {
@@ -21653,6 +21655,9 @@ public:
  /// The graph up to one of its values, which becomes its only output, for another head. Throws
  /// argument_error for a name that no node gives.
  onnx_model until(std::string_view value) const;
+ /// The same for several values, which become the outputs in this order; inputs, initializers and outputs are
+ /// values, too.
+ onnx_model until_all(const std::vector<std::string>& values) const;
 
  /// Applies the graph to nodes. With one output it is a model function of
  /// tg::compile<tg::traced>.
@@ -21664,6 +21669,11 @@ public:
   const graph_node all[]{graph_node(x)...};
   return the_only(call(scope, all));
  }
+
+ /// Traces the prediction again, for io/onnx.hpp and io/save_program.hpp, which write it as another file. Returns the
+ /// variables of the trace: the model's, and what the file has as constants. Throws argument_error where the graph
+ /// needs numbers for the extents of its inputs, or takes or gives integers that nodes hold in wider ones.
+ variable_list trace_prediction(ir::model_trace& t) const;
 
 private:
  friend class tapegraph::detail::hidden_onnx;
@@ -21815,6 +21825,18 @@ public:
   case 4: to.copy_strided<std::uint32_t>(*this, step, at); break;
   default: to.copy_strided<std::uint64_t>(*this, step, at); break;
   }
+  return to;
+ }
+
+ /// The same elements with blocks of axis 1 in another order: block k of the result is block blocks[k] of this.
+ array with_blocks(const std::vector<int>& blocks) const {
+  array to = *this;
+  const std::size_t chunk = byte_count() / static_cast<std::size_t>(dims_[0]) / blocks.size();
+  for (std::size_t i = 0; i < byte_count() / chunk; ++i)
+   std::memcpy(to.bytes_.data() + i * chunk,
+      bytes_.data() +
+       (i - i % blocks.size() + static_cast<std::size_t>(blocks[i % blocks.size()])) * chunk,
+      chunk);
   return to;
  }
 
@@ -22454,8 +22476,11 @@ constexpr dtype carrier_of(dtype type) {
 }
 constexpr bool is_integer(dtype type) { return !is_floating(type) && type != dtype::boolean; }
 
+struct value;
+using value_pointer = std::shared_ptr<value>;
+
 /// A tensor while a graph is read: known elements, or a node, or both after a rule requested the
-/// node.
+/// node. Or a sequence of tensors.
 struct value {
  dtype type = dtype::f32;
  array_pointer known;
@@ -22463,6 +22488,8 @@ struct value {
  bool traced = false, refused = false;
  std::vector<int> axes; ///< axis i of the node is ONNX's axis axes[i]; empty: in order
  std::string weight; ///< the name of the initializer in `known`, if training may change it
+ bool sequence = false; ///< of `items`
+ std::vector<value_pointer> items;
 
  bool in_order() const { return axes.empty(); }
  int rank() const { return known ? known->rank() : node.rank(); }
@@ -22475,14 +22502,22 @@ struct value {
   return s;
  }
 };
-using value_pointer = std::shared_ptr<value>;
 
 /// A float initializer as the model holds it.
 struct weight {
  std::string name, path;
  std::vector<int> order; ///< axis i of the variable is axis order[i] of the initializer; empty: in order
+ std::vector<int> gates; ///< block k of the initializer's axis 1 is block gates[k] of the file's; empty: in order
  bool trainable = true;
 };
+
+/// Of LSTM, GRU and RNN: the library's k-th gate is ONNX's gate [k]. Empty for other operators.
+inline std::vector<int> recurrent_gates(const std::string& type) {
+ if (type == "LSTM") return {0, 2, 3, 1};
+ if (type == "GRU") return {0, 1, 2};
+ if (type == "RNN") return {0};
+ return {};
+}
 
 /// What all traces of one file share.
 struct store {
@@ -22548,9 +22583,12 @@ public:
  void set_opset(std::int64_t v) { opset_ = v; }
  /// Of the trace's variables, in their order.
  std::vector<binding> bindings;
+ /// Whether the trace is a prediction by itself: it may have operations that only the CPU computes.
+ bool predicts = false;
 
  /// Returns the outputs of the model for these inputs. Throws argument_error with all refusals.
- std::vector<value_pointer> run(const std::vector<value_pointer>& inputs, const std::string& until = {});
+ std::vector<value_pointer> run(const std::vector<value_pointer>& inputs,
+        const std::vector<std::string>& until = {});
 
  /// Runs nodes [first, last) of the model's graph on these values and returns some of the results.
  std::vector<value_pointer> run_part(const std::map<std::string, value_pointer>& values, std::size_t first,
@@ -22578,6 +22616,7 @@ public:
 
  /// Returns the node of a value with its axes in order.
  graph_node plain(value& v) {
+  if (v.sequence) refuse("a sequence where a tensor is expected");
   if (!v.traced) {
    v.node = materialized(v);
    v.traced = true;
@@ -22595,10 +22634,18 @@ public:
  graph_node arranged(value& v, const std::vector<int>& axes) {
   if (!v.traced && !v.weight.empty()) {
    const weight& w = store_.weights.at(v.weight);
-   if (w.order == axes) return weight_node(w);
+   if (w.order == axes && w.gates.empty()) return weight_node(w);
   }
   if (v.traced && v.axes == axes) return v.node;
   return transposed(plain(v), axes);
+ }
+ /// The node of a weight that is kept in this order of gates and axes, if the value is one.
+ bool kept_so(value& v, const std::vector<int>& gates, const std::vector<int>& axes, graph_node& found) {
+  if (v.weight.empty()) return false;
+  const weight& w = store_.weights.at(v.weight);
+  if (w.order != axes || w.gates != gates) return false;
+  found = weight_node(w);
+  return true;
  }
  graph_node transposed(const graph_node& x, const std::vector<int>& order) {
   transpose_op::attributes a;
@@ -22647,12 +22694,19 @@ private:
    std::vector<int> back(w.order.size());
    for (std::size_t i = 0; i < w.order.size(); ++i)
     back[static_cast<std::size_t>(w.order[i])] = static_cast<int>(i);
-   return transposed(stored, back);
+   const graph_node plain = transposed(stored, back);
+   if (w.gates.size() < 2) return plain;
+   std::vector<graph_node> blocks(w.gates.size());
+   const std::int64_t units = plain.shape()[1].value / static_cast<std::int64_t>(blocks.size());
+   for (std::size_t k = 0; k < blocks.size(); ++k)
+    blocks[static_cast<std::size_t>(w.gates[k])] = tapegraph::detail::part_of(
+     plain, 1, static_cast<std::int64_t>(k) * units, units, std::source_location::current());
+   return tapegraph::concat(blocks, 1);
   }
   if (!v.known->symbolic()) return constant(*v.known);
   std::vector<graph_node> items;
   for (const std::int64_t i : v.known->as_integers())
-   items.push_back(reshape(graph_node(&t_, t_.extent_value({i, &t_.extents}, dtype::i64)), {1}));
+   items.push_back(reshape(graph_node(&t_, t_.extent_value({i, &t_.extents}, carrier_of(v.type))), {1}));
   return reshape(tapegraph::concat(items, 0), v.known->shape());
  }
  graph_node weight_node(const weight& w) {
@@ -22884,6 +22938,28 @@ private:
 namespace tapegraph::io::onnx_import {
 
 namespace detail {
+inline void give_extents(call& c, const array& items, dtype type) {
+ if (type == dtype::i64) return c.give_known(0, items);
+ if (items.symbolic()) {
+  const value_pointer v = c.on.make_known(items);
+  v->type = type;
+  return c.give(0, v);
+ }
+ array narrow(type, items.dims());
+ for (std::int64_t i = 0; i < items.size(); ++i)
+  static_cast<std::int32_t*>(narrow.data())[i] = static_cast<std::int32_t>(items.integer(i));
+ c.give_known(0, std::move(narrow));
+}
+inline void give_extents(call& c, const array& items) {
+ give_extents(c, items, c.type(c.node().type == "Where" ? 1 : 0));
+}
+inline bool holds_extents(dtype type) { return type == dtype::i64 || type == dtype::i32; }
+inline bool looks_symbolic(const array& a) {
+ if (a.symbolic()) return false;
+ for (std::int64_t i = 0; i < a.size(); ++i)
+  if (is_symbolic(a.integer(i))) return true;
+ return false;
+}
 inline bool arithmetic_of_extents(call& c, const std::string& op) {
  const array &a = *c.known(0), &b = *c.known(1);
  if (a.rank() > 1 || b.rank() > 1) return false;
@@ -22899,7 +22975,13 @@ inline bool arithmetic_of_extents(call& c, const std::string& op) {
    items.push_back((x - y).value);
   else if (op == "Mul")
    items.push_back((x * y).value);
-  else if (y.known()) {
+  else if (op == "Max") {
+   if (x.value != y.value && !(x.known() && y.known()) && !(x.known() && x.value <= 0) &&
+    !(y.known() && y.value <= 0))
+    return false;
+   const bool first = x.known() && y.known() ? x.value > y.value : !x.known();
+   items.push_back(first ? x.value : y.value);
+  } else if (y.known()) {
    if (y.value <= 0 || (x.known() && x.value < 0)) return false;
    items.push_back((x / y.value).value);
   } else {
@@ -22910,7 +22992,7 @@ inline bool arithmetic_of_extents(call& c, const std::string& op) {
    items.push_back(quotient);
   }
  }
- c.give_known(0, array::integers(items, a.rank() == 0 && b.rank() == 0));
+ give_extents(c, array::integers(items, a.rank() == 0 && b.rank() == 0));
  return true;
 }
 inline bool slice_of_extents(call& c) {
@@ -22930,7 +23012,7 @@ inline bool slice_of_extents(call& c) {
  const auto clipped = [n](std::int64_t v) { return std::clamp<std::int64_t>(v < 0 ? v + n : v, 0, n); };
  std::vector<std::int64_t> items;
  for (std::int64_t i = clipped(starts[0]); i < clipped(ends[0]); i += steps[0]) items.push_back(a.integer(i));
- c.give_known(0, array::integers(items));
+ give_extents(c, array::integers(items));
  return true;
 }
 inline bool reshaped_extents(call& c, const std::string& op) {
@@ -22940,21 +23022,85 @@ inline bool reshaped_extents(call& c, const std::string& op) {
  const std::vector<std::int64_t> axes = c.has(1) ? c.known(1)->as_integers() : c.integers("axes");
  if (axes.size() > 1 || (!axes.empty() && axes[0] != 0 && axes[0] != -1)) return false;
  same.set_dims(drops ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{1});
- c.give_known(0, std::move(same));
+ give_extents(c, std::move(same));
  return true;
+}
+inline bool product_of_extents(call& c) {
+ const array& items = *c.known(0);
+ const std::vector<std::int64_t> axes = c.integers("axes", {0});
+ if (items.rank() != 1 || c.has(1) || axes.size() != 1 || (axes[0] != 0 && axes[0] != -1) ||
+  c.integer("noop_with_empty_axes", 0) != 0)
+  return false;
+ extent product(1, &c.on.trace().extents);
+ for (std::int64_t i = 0; i < items.size(); ++i) product = product * extent(items.integer(i), &c.on.trace().extents);
+ give_extents(c, array::integers({product.value}, c.integer("keepdims", 1) == 0));
+ return true;
+}
+inline bool relaid_extents(call& c) {
+ array same = *c.known(0);
+ const array& dims = *c.known(1);
+ if (dims.symbolic() || dims.size() > 1) return false;
+ const std::int64_t one = dims.size() == 0 ? 1 : dims.integer(0);
+ if (dims.size() == 0 ? same.size() != 1 : one != -1 && one != same.size()) return false;
+ same.set_dims(dims.size() == 0 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{same.size()});
+ c.integer("allowzero", 0);
+ return give_extents(c, std::move(same)), true;
+}
+inline bool equal_extents(call& c) {
+ const array &a = *c.known(0), &b = *c.known(1);
+ const std::int64_t n = a.size() == 1 ? b.size() : a.size();
+ if ((a.size() != 1 && a.size() != n) || (b.size() != 1 && b.size() != n)) return false;
+ array equal(dtype::boolean,
+    a.rank() == 0 && b.rank() == 0 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{n});
+ for (std::int64_t i = 0; i < n; ++i) {
+  const std::int64_t x = a.integer(a.size() == 1 ? 0 : i), y = b.integer(b.size() == 1 ? 0 : i);
+  const bool unknown = (a.symbolic() && is_symbolic(x)) || (b.symbolic() && is_symbolic(y));
+  if (unknown && x != y) {
+   const std::int64_t other = a.symbolic() && is_symbolic(x) ? y : x;
+   if (other >= 0 || is_symbolic(other)) return false;
+  }
+  static_cast<bool*>(equal.data())[i] = x == y;
+ }
+ return c.give_known(0, std::move(equal)), true;
+}
+inline bool chosen_extents(call& c) {
+ for (int i = 0; i < 3; ++i)
+  if (!c.has(i) || c.known(i)->rank() > 1 || c.known(i)->size() > 64 ||
+   (i == 0 ? c.type(i) != dtype::boolean : !holds_extents(c.type(i)) || c.type(i) != c.type(1)))
+   return false;
+ const array &which = *c.known(0), &yes = *c.known(1), &no = *c.known(2);
+ const std::int64_t n = which.size();
+ if (which.rank() != yes.rank() || yes.rank() != no.rank() || yes.size() != n || no.size() != n) return false;
+ std::vector<std::int64_t> items;
+ for (std::int64_t i = 0; i < n; ++i) items.push_back((which.integer(i) != 0 ? yes : no).integer(i));
+ return give_extents(c, array::integers(items, which.rank() == 0)), true;
 }
 }
 
 inline bool compute_extents(call& c) {
  const std::string& op = c.node().type;
+ if (op == "Where") return detail::chosen_extents(c);
  for (int i = 0; i < c.inputs(); ++i)
-  if (c.has(i) && (c.type(i) != dtype::i64 || c.known(i)->rank() > 1 || c.known(i)->size() > 64)) return false;
+  if (c.has(i) && (!detail::holds_extents(c.type(i)) || c.known(i)->rank() > 1 || c.known(i)->size() > 64 ||
+      ((op != "Slice" || i == 0) && detail::looks_symbolic(*c.known(i)))))
+   return false;
  if (!c.has(0)) return false;
- if (op == "Add" || op == "Sub" || op == "Mul" || op == "Div")
-  return c.has(1) && detail::arithmetic_of_extents(c, op);
+ if (op == "Add" || op == "Sub" || op == "Mul" || op == "Div" || op == "Max")
+  return c.inputs() == 2 && c.has(1) && c.type(0) == c.type(1) && detail::arithmetic_of_extents(c, op);
+ if (op == "ReduceProd") return detail::product_of_extents(c);
  if (op == "Slice" && c.known(0)->rank() == 1) return detail::slice_of_extents(c);
  if (op == "Squeeze" || op == "Unsqueeze") return detail::reshaped_extents(c, op);
- if (op == "Identity" || (op == "Cast" && c.integer("to", 0) == 7)) return c.give(0, c.pointer(0)), true;
+ if (op == "Reshape") return c.has(1) && detail::relaid_extents(c);
+ if (op == "Equal") return c.has(1) && detail::equal_extents(c);
+ if (op == "Identity") return c.give(0, c.pointer(0)), true;
+ if (op == "Cast" && (c.integer("to", 0) == 6 || c.integer("to", 0) == 7)) {
+  if (c.known(0)->symbolic() || c.integer("to", 0) == 7) {
+   array same = array::integers(c.known(0)->as_integers());
+   same.set_dims(c.known(0)->dims());
+   return detail::give_extents(c, same, c.integer("to", 0) == 6 ? dtype::i32 : dtype::i64), true;
+  }
+  return false;
+ }
  if (op == "Gather" && c.known(0)->rank() == 1) {
   const std::int64_t axis = c.integer("axis", 0);
   const array &from = *c.known(0), &at = *c.known(1);
@@ -22966,18 +23112,18 @@ inline bool compute_extents(call& c) {
     refuse("index " + std::to_string(at.integer(i)) + " of " + std::to_string(from.size()));
    items.push_back(from.integer(k));
   }
-  return c.give_known(0, array::integers(items, at.rank() == 0)), true;
+  return detail::give_extents(c, array::integers(items, at.rank() == 0)), true;
  }
  if (op == "Concat") {
   std::vector<std::int64_t> items;
   const std::int64_t axis = c.integer("axis", 0);
   if (axis != 0 && axis != -1) return false;
   for (int i = 0; i < c.inputs(); ++i) {
-   if (!c.has(i) || c.known(i)->rank() != 1) return false;
+   if (!c.has(i) || c.known(i)->rank() != 1 || c.type(i) != c.type(0)) return false;
    const auto more = c.known(i)->as_integers();
    items.insert(items.end(), more.begin(), more.end());
   }
-  return c.give_known(0, array::integers(items)), true;
+  return detail::give_extents(c, array::integers(items)), true;
  }
  return false;
 }
@@ -23566,6 +23712,11 @@ inline std::int64_t known_extent(const extent& e, const char* what) {
 
 /// A constant of these numbers.
 inline node constant_of(call& c, const std::vector<double>& items, std::vector<std::int64_t> dims, dtype type) {
+ if (type == dtype::f32) {
+  array a(dtype::f32, std::move(dims));
+  for (std::size_t i = 0; i < items.size(); ++i) static_cast<float*>(a.data())[i] = static_cast<float>(items[i]);
+  return c.on.constant(a);
+ }
  array a(dtype::f64, std::move(dims));
  if (!items.empty()) std::memcpy(a.data(), items.data(), items.size() * sizeof(double));
  return converted(c.on.constant(a), dtype::f64, type);
@@ -23583,6 +23734,50 @@ inline node sliced(const node& x, const std::vector<range>& ranges) {
  return graph::invoke<slice_op>(a, &target, std::source_location::current(), x);
 }
 inline node with_axis(const node& x, int at) { return expand_dims(x, axes_of({at})); }
+
+/// A node that the file does not have, by which a rule computes: what is known stays known.
+struct added_node {
+ std::string type;
+ std::vector<value_pointer> in;
+ std::vector<attribute> attributes;
+ std::int64_t opset;
+};
+inline value_pointer computed(call& c, const added_node& added) {
+ file_node n;
+ n.name = c.node().name.empty() && !c.node().outputs.empty() ? c.node().outputs.front() : c.node().name;
+ n.type = added.type;
+ n.attributes = added.attributes;
+ n.outputs = {"result"};
+ environment inside;
+ inside.values[""] = nullptr;
+ for (std::size_t i = 0; i < added.in.size(); ++i) {
+  n.inputs.push_back("operand " + std::to_string(i));
+  inside.values[n.inputs.back()] = added.in[i];
+ }
+ const std::int64_t before = c.opset();
+ c.on.set_opset(added.opset);
+ c.on.run_node(n, inside);
+ c.on.set_opset(before);
+ const value_pointer result = inside.values["result"];
+ if (result->refused) refuse("its parts do not fit together");
+ return result;
+}
+/// The values side by side along an axis, which is a new one if they are `raised`.
+inline value_pointer joined(call& c, std::vector<value_pointer> parts, int axis, bool raised) {
+ if (raised)
+  for (value_pointer& v : parts)
+   v = computed(c, {"Unsqueeze",
+       {v, c.on.make_known(array::integers({axis}))},
+       {},
+       std::max<std::int64_t>(c.opset(), 13)});
+ attribute where;
+ where.name = "axis";
+ where.type = attribute::integer;
+ where.i = axis;
+ return computed(c, {"Concat", std::move(parts), {where}, std::max<std::int64_t>(c.opset(), 4)});
+}
+/// The limit of parts that an operator makes: graphs of more take too long to build.
+inline constexpr std::int64_t most_parts = 1000;
 
 /// Computes in float where elements have 16 bits and the operation does not accept them.
 template <class F>
@@ -23614,11 +23809,11 @@ inline std::vector<value_pointer> run_body(call& c, const file_graph& g, const s
   if (v->refused) refuse("its body is refused");
  return results;
 }
-inline node stacked_parts(call& c, const std::vector<value_pointer>& parts, int axis, bool backwards) {
- std::vector<node> raised;
- for (const value_pointer& v : parts) raised.push_back(with_axis(c.on.plain(*v), axis));
- if (backwards) std::reverse(raised.begin(), raised.end());
- return tapegraph::concat(raised, axis);
+inline value_pointer stacked_parts(call& c, std::vector<value_pointer> parts, int axis, bool backwards) {
+ for (const value_pointer& v : parts)
+  if (v->sequence) refuse("a sequence for each step");
+ if (backwards) std::reverse(parts.begin(), parts.end());
+ return joined(c, std::move(parts), axis, true);
 }
 
 inline void scan_rule(call& c) {
@@ -23671,11 +23866,11 @@ inline void scan_rule(call& c) {
    const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
    if (all_parts.empty()) refuse("a body with fewer outputs");
    const int axis = c.axis(old ? 0 : at(axes_out, k - states, 0), all_parts[0]->rank() + 1);
-   const node joined = stacked_parts(c, all_parts, axis, at(reverse_out, k - states, 0) != 0);
+   const value_pointer side_by_side = stacked_parts(c, all_parts, axis, at(reverse_out, k - states, 0) != 0);
    if (old)
-    whole[static_cast<std::size_t>(k)].push_back(with_axis(joined, 0));
+    whole[static_cast<std::size_t>(k)].push_back(with_axis(c.on.plain(*side_by_side), 0));
    else
-    c.give(k, joined, all_parts[0]->type);
+    c.give(k, side_by_side);
   }
  }
  for (int k = 0; old && k < c.outputs(); ++k) c.give(k, tapegraph::concat(whole[static_cast<std::size_t>(k)], 0));
@@ -23704,7 +23899,7 @@ inline void loop_rule(call& c) {
   in.insert(in.end(), state.begin(), state.end());
   const auto results = run_body(c, *body->g, in);
   if (static_cast<int>(results.size()) < states + 1) refuse("a body with fewer outputs than states");
-  go_on = c.has(1) || !results[0]->known ? results[0] : results[0];
+  go_on = results[0];
   for (int k = 0; k < states; ++k) state[static_cast<std::size_t>(k)] = results[static_cast<std::size_t>(k) + 1];
   for (std::size_t k = 0; k < parts.size() && states + 1 + k < results.size(); ++k)
    parts[k].push_back(results[static_cast<std::size_t>(states) + 1 + k]);
@@ -23716,12 +23911,20 @@ inline void loop_rule(call& c) {
   }
   const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
   if (all_parts.empty()) refuse("of no step");
-  c.give(k, stacked_parts(c, all_parts, 0, false), all_parts[0]->type);
+  c.give(k, stacked_parts(c, all_parts, 0, false));
  }
+}
+
+inline void optional_has_element(call& c) {
+ array there(dtype::boolean, {});
+ *static_cast<bool*>(there.data()) = c.has(0);
+ c.give_known(0, std::move(there));
 }
 
 inline std::span<const operator_rule> control() {
  static constexpr auto table = std::to_array<operator_rule>({
+  {"OptionalHasElement", &optional_has_element}, // of tensors, which no optional value holds
+  {"OptionalGetElement", [](call& c) { c.give(0, c.pointer(0)); }},
   {"Scan", &scan_rule},
   {"Loop", &loop_rule},
  });
@@ -25286,6 +25489,7 @@ inline void if_rule(call& c) {
   const node which = reshape(c.plain(0), shape{});
   for (std::size_t k = 0; k < a.size() && k < b.size(); ++k) {
    if (a[k]->refused || b[k]->refused) refuse_symbols("a branch of it is refused");
+   if (a[k]->sequence || b[k]->sequence) refuse_symbols("by a value, with sequences as results");
    if (a[k]->type != b[k]->type || !(a[k]->dims() == b[k]->dims()))
     refuse_symbols("by a value, its branches having several shapes");
    c.give(static_cast<int>(k), eval(where(which, c.on.plain(*a[k]), c.on.plain(*b[k]))), a[k]->type);
@@ -25549,6 +25753,86 @@ inline void deform_conv(call& c) {
  c.give(0, converted(reshape(y, shape_of_items(c, dims)), inner, type), type);
 }
 
+/// RoiAlign with as many points in a bin as pixels, which depends on the regions: computed from numbers. Where they depend
+/// on inputs, stages.hpp cuts the graph here.
+inline void adaptive_roi_align(call& c, bool largest, bool half_pixel, double scale, std::int64_t height,
+       std::int64_t width) {
+ for (const int i : {0, 1, 2})
+  if (c.operand(i); c.known(i) == nullptr || c.known(i)->symbolic())
+   refuse_symbols("sampling_ratio = 0 of regions that are not known before");
+ const array &image = *c.known(0), &regions = *c.known(1), &of_image = *c.known(2);
+ if (height < 1 || width < 1 || image.rank() != 4 || regions.rank() != 2 || regions.dims()[1] != 4 ||
+  of_image.size() != regions.dims()[0])
+  refuse("of an image of rank " + std::to_string(image.rank()) + " with regions of shape " +
+   to_string(regions.shape()) + " in " + std::to_string(of_image.size()) + " images");
+ const std::int64_t images = image.dims()[0], channels = image.dims()[1], rows = image.dims()[2],
+     columns = image.dims()[3], count = regions.dims()[0];
+ if (rows < 1 || columns < 1) refuse("of an image without pixels");
+ std::vector<double> pixels(static_cast<std::size_t>(image.size()));
+ for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = image.number(static_cast<std::int64_t>(i));
+ array result(dtype::f64, {count, channels, height, width});
+ auto* const to = static_cast<double*>(result.data());
+ struct point {
+  std::size_t at[4];
+  double weight[4];
+ };
+ std::vector<point> points;
+ for (std::int64_t r = 0; r < count; ++r) {
+  const std::int64_t n = of_image.integer(r);
+  if (n < 0 || n >= images) refuse("a region of image " + std::to_string(n) + " of " + std::to_string(images));
+  double begin[2], bin[2];
+  std::int64_t grid[2];
+  const std::int64_t bins[2] = {height, width}, sizes[2] = {rows, columns};
+  for (const int k : {0, 1}) {
+   begin[k] = regions.number(4 * r + 1 - k) * scale - (half_pixel ? 0.5 : 0.0);
+   double length = regions.number(4 * r + 3 - k) * scale - (half_pixel ? 0.5 : 0.0) - begin[k];
+   if (!half_pixel) length = std::max(length, 1.0);
+   bin[k] = length / static_cast<double>(bins[k]);
+   constexpr double most = 1 << 12;
+   if (!(bin[k] <= most)) refuse("region " + std::to_string(r) + ", whose bins have too many points");
+   grid[k] = static_cast<std::int64_t>(std::max(std::ceil(bin[k]), 0.0));
+  }
+  const auto total = static_cast<double>(std::max<std::int64_t>(grid[0] * grid[1], 1));
+  for (std::int64_t b = 0; b < height * width; ++b) {
+   points.clear();
+   for (std::int64_t p = 0; p < grid[0] * grid[1]; ++p) {
+    const std::int64_t of_bin[2] = {b / width, b % width}, of_grid[2] = {p / grid[1], p % grid[1]};
+    std::int64_t low[2], high[2];
+    double part_of_high[2];
+    bool inside = true;
+    for (const int k : {0, 1}) {
+     double x = begin[k] + static_cast<double>(of_bin[k]) * bin[k] +
+       (static_cast<double>(of_grid[k]) + 0.5) * bin[k] / static_cast<double>(grid[k]);
+     inside = inside && x >= -1 && x <= static_cast<double>(sizes[k]);
+     x = std::clamp(x, 0.0, static_cast<double>(sizes[k] - 1));
+     low[k] = static_cast<std::int64_t>(x), high[k] = std::min(low[k] + 1, sizes[k] - 1);
+     part_of_high[k] = x - static_cast<double>(low[k]);
+    }
+    point q{};
+    for (const int k : {0, 1, 2, 3}) {
+     const std::int64_t y = k < 2 ? low[0] : high[0], x = k % 2 == 0 ? low[1] : high[1];
+     q.at[k] = static_cast<std::size_t>(y * columns + x);
+     q.weight[k] = inside ? (k < 2 ? 1 - part_of_high[0] : part_of_high[0]) *
+           (k % 2 == 0 ? 1 - part_of_high[1] : part_of_high[1])
+          : 0;
+    }
+    points.push_back(q);
+   }
+   for (std::int64_t channel = 0; channel < channels; ++channel) {
+    const double* const from = pixels.data() + (n * channels + channel) * rows * columns;
+    double sum = 0, most = points.empty() ? 0 : -std::numeric_limits<double>::infinity();
+    for (const point& q : points)
+     for (const int k : {0, 1, 2, 3}) {
+      const double v = q.weight[k] * from[q.at[k]];
+      sum += v, most = std::max(most, v);
+     }
+    to[(r * channels + channel) * height * width + b] = largest ? most : sum / total;
+   }
+  }
+ }
+ c.give(0, converted(c.on.constant(result), dtype::f64, c.type(0)), c.type(0));
+}
+
 inline void roi_align(call& c) {
  const std::string mode = c.text("mode", "avg"),
      pixels =
@@ -25560,8 +25844,7 @@ inline void roi_align(call& c) {
  if (mode != "avg" && mode != "max") refuse("mode = '" + mode + "'");
  if (pixels != "half_pixel" && pixels != "output_half_pixel")
   refuse("coordinate_transformation_mode = '" + pixels + "'");
- if (points < 1)
-  refuse("sampling_ratio = " + std::to_string(points) + ": a number of points that depends on regions");
+ if (points < 1) return adaptive_roi_align(c, mode == "max", pixels == "half_pixel", scale, height, width);
  if (height < 1 || width < 1 || c.rank(0) != 4 || c.rank(1) != 2) refuse("of rank " + std::to_string(c.rank(0)));
  const shape s = c.dims(0);
  const extent regions = c.dims(1)[0];
@@ -26013,6 +26296,424 @@ inline node two_scores(const node& s, bool complement) {
 }
 }
 #endif
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_SVM_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_SVM_HPP
+// -- tapegraph/io/onnx_import/rules_svm.hpp
+
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_RECORDS_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_RECORDS_HPP
+// -- tapegraph/ops/records/records.hpp
+
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_COUPLE_PAIRS_KERNEL_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_COUPLE_PAIRS_KERNEL_HPP
+// -- tapegraph/ops/records/couple_pairs_kernel.hpp
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_OPERATIONS_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_OPERATIONS_HPP
+// -- tapegraph/ops/records/operations.hpp
+
+#include <cstdint>
+#include <string_view>
+
+/// Operations on records that models of ai.onnx.ml consist of: the walk through decision trees, and probabilities of
+/// classes from those of pairs.
+
+namespace tapegraph {
+
+enum class branch : std::uint8_t { leq, lt, gte, gt, eq, neq };
+
+/// An inner node as the walk reads it: 16 bytes with splits of float. Children below 0 are leaves: ~leaf.
+template <class T>
+struct walked_node {
+ T split;
+ std::uint32_t feature; ///< and in the upper bits the mode, and whether a missing value says yes
+ std::int32_t child[2]; ///< no, yes
+
+ static constexpr std::uint32_t features = 1u << 28, missing = 1u << 31;
+ static constexpr std::int64_t words = sizeof(T) == 4 ? 4 : 6;
+};
+static_assert(sizeof(walked_node<float>) == 16 && sizeof(walked_node<double>) == 24);
+
+namespace detail {
+enum class all_branches : std::uint8_t { leq, lt, mixed };
+}
+
+/// leaves[record, tree] of records [records, features], nodes [nodes, words] and roots [trees].
+struct walk_trees_op : custom_op<3> {
+ static constexpr std::string_view name = "walk_trees";
+ static constexpr bool registers_where_used = true;
+ using result_element = std::int32_t;
+ struct attributes {
+  std::int64_t modes = 0; ///< detail::all_branches
+  std::int64_t missing = 0; ///< whether missing values say yes somewhere
+  std::int64_t depth = 0; ///< of the deepest tree
+ };
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = dtype::i32;
+  if (!io.require(io.in[0].dims.rank() == 2 && io.in[2].dims.rank() == 1,
+      "walk_trees: records are rows, roots a list"))
+   return;
+  io.result.push_back(io.in[0].dims[0]);
+  io.result.push_back(io.in[2].dims[0]);
+ }
+};
+
+/// [records, pairs] to [records, classes].
+struct couple_pairs_op : custom_op<1> {
+ static constexpr std::string_view name = "couple_pairs";
+ struct attributes {
+  std::int64_t classes = 2;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  if (!io.require(io.in[0].dims.rank() == 2, "couple_pairs: records are rows")) return;
+  io.result.push_back(io.in[0].dims[0]);
+  io.result.push_back(a.classes);
+ }
+};
+}
+#endif
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+namespace tapegraph::detail {
+template <class T>
+void couple(const T* pairs, std::int64_t classes, std::vector<T>& work, T* p) {
+ constexpr int most_steps = 100;
+ const auto n = static_cast<std::size_t>(classes);
+ const T close = T(0.005) / static_cast<T>(classes);
+ work.assign(2 * n * n + n, T(0));
+ T *const r = work.data(), *const q = r + n * n, *const qp = q + n * n;
+ for (std::size_t i = 0; i < n; ++i)
+  for (std::size_t j = i + 1; j < n; ++j, ++pairs) r[i * n + j] = *pairs, r[j * n + i] = 1 - *pairs;
+ for (std::size_t i = 0; i < n; ++i)
+  for (std::size_t j = 0; j < n; ++j)
+   if (i != j) q[i * n + i] += r[j * n + i] * r[j * n + i], q[i * n + j] = -r[j * n + i] * r[i * n + j];
+ for (std::size_t i = 0; i < n; ++i) p[i] = 1 / static_cast<T>(classes);
+ for (int step = 0; step < most_steps; ++step) {
+  T pqp = 0, error = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+   qp[i] = 0;
+   for (std::size_t j = 0; j < n; ++j) qp[i] += q[i * n + j] * p[j];
+   pqp += p[i] * qp[i];
+  }
+  for (std::size_t i = 0; i < n; ++i) error = std::max(error, std::fabs(qp[i] - pqp));
+  if (error < close) break;
+  for (std::size_t i = 0; i < n; ++i) {
+   const T step_of_i = (pqp - qp[i]) / q[i * n + i], sum = 1 + step_of_i;
+   p[i] += step_of_i;
+   pqp = (pqp + step_of_i * (step_of_i * q[i * n + i] + 2 * qp[i])) / sum / sum;
+   for (std::size_t j = 0; j < n; ++j) qp[j] = (qp[j] + step_of_i * q[i * n + j]) / sum, p[j] /= sum;
+  }
+ }
+}
+}
+template <class T>
+ requires std::is_same_v<T, float> || std::is_same_v<T, double>
+struct tapegraph::runtime::kernel<tapegraph::couple_pairs_op, T> {
+ static void run(const kernel_call& c) {
+  constexpr std::int64_t together = 64;
+  const std::int64_t records = c.in[0].extents[0], pairs = c.in[0].extents[1], classes = c.out[0].extents[1];
+  const std::int64_t tasks = (records + together - 1) / together;
+  cpu::parallel_for(tasks, records * pairs > 4096, [&](std::int64_t task) {
+   std::vector<T> work;
+   for (std::int64_t i = task * together; i < std::min(records, (task + 1) * together); ++i)
+    tapegraph::detail::couple(c.in[0].as<const T>() + i * pairs, classes, work,
+          c.out[0].as<T>() + i * classes);
+  });
+ }
+};
+#endif
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_WALK_TREES_KERNEL_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_WALK_TREES_KERNEL_HPP
+// -- tapegraph/ops/records/walk_trees_kernel.hpp
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+namespace tapegraph::detail {
+template <all_branches Modes, class T>
+bool says_yes(T v, const walked_node<T>& n) {
+ if constexpr (Modes == all_branches::leq) return v <= n.split;
+ if constexpr (Modes == all_branches::lt) return v < n.split;
+ switch (static_cast<branch>((n.feature >> 28) & 7)) {
+ case branch::leq: return v <= n.split;
+ case branch::lt: return v < n.split;
+ case branch::gte: return v >= n.split;
+ case branch::gt: return v > n.split;
+ case branch::eq: return v == n.split;
+ default: return v != n.split;
+ }
+}
+template <int Lanes, all_branches Modes, bool Missing, class T>
+void walk(const walked_node<T>* nodes, const T* const* x, std::int32_t* at) {
+ for (;;) {
+  std::int32_t ended = -1;
+  for (int k = 0; k < Lanes; ++k) {
+   const walked_node<T>& n = nodes[std::max(at[k], 0)];
+   const T v = x[k][n.feature % walked_node<T>::features];
+   bool yes = says_yes<Modes>(v, n);
+   if constexpr (Missing) yes = yes || (std::isnan(v) && (n.feature & walked_node<T>::missing) != 0);
+   const std::int32_t next = n.child[yes];
+   at[k] = at[k] < 0 ? at[k] : next;
+   ended &= at[k];
+  }
+  if (ended < 0) break;
+ }
+ for (int k = 0; k < Lanes; ++k) at[k] = ~at[k];
+}
+template <all_branches Modes, bool Missing, class T>
+void walk_block(const walked_node<T>* nodes, const std::int32_t* roots, const T* x, std::int64_t width,
+    std::int64_t trees, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
+    std::int32_t* leaves) {
+ constexpr int lanes = 8;
+ const T* rows[lanes];
+ std::int32_t at[lanes];
+ const auto one = [&](std::int64_t record, std::int64_t tree) {
+  at[0] = roots[tree], rows[0] = x + record * width;
+  walk<1, Modes, Missing>(nodes, rows, at);
+  leaves[record * trees + tree] = at[0];
+ };
+ const std::int64_t grouped = first + (last - first) / lanes * lanes;
+ for (std::int64_t t = begin; t < end; ++t)
+  for (std::int64_t r = first; r < grouped; r += lanes) {
+   for (int k = 0; k < lanes; ++k) at[k] = roots[t], rows[k] = x + (r + k) * width;
+   walk<lanes, Modes, Missing>(nodes, rows, at);
+   for (int k = 0; k < lanes; ++k) leaves[(r + k) * trees + t] = at[k];
+  }
+ for (std::int64_t r = grouped; r < last; ++r) {
+  std::int64_t t = begin;
+  for (; t + lanes <= end; t += lanes) {
+   for (int k = 0; k < lanes; ++k) at[k] = roots[t + k], rows[k] = x + r * width;
+   walk<lanes, Modes, Missing>(nodes, rows, at);
+   for (int k = 0; k < lanes; ++k) leaves[r * trees + t + k] = at[k];
+  }
+  for (; t < end; ++t) one(r, t);
+ }
+}
+}
+template <class T>
+ requires std::is_same_v<T, float> || std::is_same_v<T, double>
+struct tapegraph::runtime::kernel<tapegraph::walk_trees_op, T> {
+ static void run(const kernel_call& c) {
+  using tapegraph::detail::all_branches;
+  const auto a = attributes_of<tapegraph::walk_trees_op>(c);
+  switch (static_cast<all_branches>(a.modes)) {
+  case all_branches::leq: return a.missing ? run<all_branches::leq, true>(c) : run<all_branches::leq, false>(c);
+  case all_branches::lt: return a.missing ? run<all_branches::lt, true>(c) : run<all_branches::lt, false>(c);
+  default: return a.missing ? run<all_branches::mixed, true>(c) : run<all_branches::mixed, false>(c);
+  }
+ }
+private:
+ template <tapegraph::detail::all_branches Modes, bool Missing>
+ static void run(const kernel_call& c) {
+  constexpr std::int64_t records_of_task = 256, trees_of_task = 16;
+  constexpr double worth = 200'000;
+  const std::int64_t records = c.in[0].extents[0], width = c.in[0].extents[1], trees = c.in[2].extents[0];
+  const std::int64_t blocks = (trees + trees_of_task - 1) / trees_of_task;
+  const std::int64_t tasks = (records + records_of_task - 1) / records_of_task * blocks;
+  const double steps = static_cast<double>(records) * static_cast<double>(trees) *
+       static_cast<double>(attributes_of<tapegraph::walk_trees_op>(c).depth);
+  cpu::parallel_for(tasks, steps > worth, [&](std::int64_t task) {
+   const std::int64_t first = task / blocks * records_of_task, begin = task % blocks * trees_of_task;
+   tapegraph::detail::walk_block<Modes, Missing>(
+    static_cast<const tapegraph::walked_node<T>*>(c.in[1].data), c.in[2].as<const std::int32_t>(),
+    c.in[0].as<const T>(), width, trees, first, std::min(records, first + records_of_task), begin,
+    std::min(trees, begin + trees_of_task), c.out[0].as<std::int32_t>());
+  });
+ }
+};
+#endif
+
+/// The operations of ops/records/operations.hpp and their kernels, which no list has: programs without models of
+/// ai.onnx.ml have neither.
+#endif
+
+#include <cmath>
+#include <numeric>
+
+/// SVMClassifier and SVMRegressor of ai.onnx.ml: support vector machines
+/// (onnx.ai/onnx/operators/onnx_aionnxml_SVMClassifier.html). Records are compared with the support vectors in f32,
+/// and what they give is summed in f64, as in onnxruntime.
+
+namespace tapegraph::io::onnx_import {
+
+namespace rules {
+
+/// kernel_type and kernel_params of a machine.
+struct svm_kernel {
+ std::string type;
+ double gamma = 0, offset = 0, degree = 0;
+
+ explicit svm_kernel(call& c) : type(c.text("kernel_type", "LINEAR")) {
+  const std::vector<float> given = c.numbers("kernel_params");
+  if (type != "LINEAR" && type != "POLY" && type != "RBF" && type != "SIGMOID")
+   refuse("kernel_type = '" + type + "'");
+  if (!given.empty() && given.size() != 3)
+   refuse("kernel_params of " + std::to_string(given.size()) + " numbers, not gamma, coef0 and degree");
+  if (given.empty() && type != "LINEAR") refuse("kernel_type = '" + type + "' without kernel_params");
+  if (given.empty()) return;
+  gamma = static_cast<double>(given[0]), offset = static_cast<double>(given[1]);
+  degree = static_cast<double>(given[2]);
+ }
+
+ /// Of records [records, features] with each of `count` vectors: [records, count].
+ node values(call& c, const node& x, const std::vector<float>& vectors, std::int64_t count) const {
+  const std::int64_t width = known_extent(x.shape()[1], "a support vector machine");
+  if (static_cast<std::int64_t>(vectors.size()) != count * width)
+   refuse("support_vectors of " + std::to_string(vectors.size()) + " numbers, not " + std::to_string(count) +
+    " x " + std::to_string(width));
+  const node s = constant_of(c, {vectors.begin(), vectors.end()}, {count, width}, dtype::f32);
+  if (type == "RBF") return eval(exp(-gamma * sum(square(with_axis(x, 1) - s), -1)));
+  const node products = matmul(x, s, {.transpose_b = true});
+  if (type == "LINEAR") return products;
+  const node inner = eval(gamma * products + offset);
+  return type == "SIGMOID" ? node(eval(tanh(inner))) : node(eval(pow(inner, degree)));
+ }
+};
+
+/// x W^T + rho in f64, for `rows` rows of coefficients: a machine that has no support vectors.
+inline node svm_linear_scores(call& c, const node& x, const std::vector<float>& coefficients, std::int64_t rows,
+       double rho) {
+ const std::int64_t width = known_extent(x.shape()[1], "a support vector machine");
+ if (static_cast<std::int64_t>(coefficients.size()) != rows * width)
+  refuse("coefficients of " + std::to_string(coefficients.size()) + " numbers, not " + std::to_string(rows) +
+   " x " + std::to_string(width));
+ const node w = constant_of(c, {coefficients.begin(), coefficients.end()}, {rows, width}, dtype::f64);
+ return eval(matmul(converted(x, dtype::f32, dtype::f64), w, {.transpose_b = true}) + rho);
+}
+
+/// The numbers of an attribute that must not be empty.
+inline std::vector<float> svm_numbers(call& c, const char* name) {
+ const std::vector<float> items = c.numbers(name);
+ if (items.empty()) refuse(std::string("without ") + name);
+ return items;
+}
+
+inline void svm_regressor(call& c) {
+ const svm_kernel kernel(c);
+ const node x = records_of(c, 0, dtype::f32);
+ const std::vector<float> coefficients = svm_numbers(c, "coefficients"), rho = svm_numbers(c, "rho"),
+       vectors = c.numbers("support_vectors");
+ const std::int64_t count = c.integer("n_supports", 0);
+ const bool one_class = c.integer("one_class", 0) != 0;
+ const std::string transform = c.text("post_transform", "NONE");
+ if (transform != "NONE") refuse("post_transform = '" + transform + "'");
+ if (count < 0) refuse("n_supports = " + std::to_string(count));
+ if (rho.size() != 1) refuse("rho of " + std::to_string(rho.size()) + " numbers");
+ node y;
+ if (count == 0) {
+  y = svm_linear_scores(c, x, coefficients, 1, static_cast<double>(rho[0]));
+ } else {
+  if (static_cast<std::int64_t>(coefficients.size()) != count)
+   refuse("coefficients of " + std::to_string(coefficients.size()) + " numbers for " + std::to_string(count) +
+    " support vectors");
+  const node k = converted(kernel.values(c, x, vectors, count), dtype::f32, dtype::f64);
+  const node w = constant_of(c, {coefficients.begin(), coefficients.end()}, {count, 1}, dtype::f64);
+  y = eval(matmul(k, w) + static_cast<double>(rho[0]));
+ }
+ if (one_class) y = eval(where(y > 0, 1.0, c.on.number(-1, dtype::f64)));
+ c.give(0, converted(y, dtype::f64, dtype::f32), dtype::f32);
+}
+
+/// A machine for each pair of classes.
+struct svm_pairs {
+ std::int64_t classes, vectors, count;
+ std::vector<double> weights; ///< [vectors, pairs]
+ std::vector<double> for_first, for_second; ///< [pairs, classes]: whom a pair votes for
+};
+inline svm_pairs svm_pairs_of(const std::vector<std::int64_t>& of_classes, const std::vector<float>& coefficients) {
+ svm_pairs p;
+ p.classes = static_cast<std::int64_t>(of_classes.size());
+ p.vectors = std::accumulate(of_classes.begin(), of_classes.end(), std::int64_t{0});
+ p.count = p.classes * (p.classes - 1) / 2;
+ if (static_cast<std::int64_t>(coefficients.size()) != (p.classes - 1) * p.vectors)
+  refuse("coefficients of " + std::to_string(coefficients.size()) + " numbers, not " +
+   std::to_string(p.classes - 1) + " x " + std::to_string(p.vectors));
+ p.weights.resize(static_cast<std::size_t>(p.vectors * p.count));
+ p.for_first.resize(static_cast<std::size_t>(p.count * p.classes)), p.for_second.resize(p.for_first.size());
+ std::vector<std::int64_t> begin{0};
+ for (const std::int64_t n : of_classes) begin.push_back(begin.back() + n);
+ std::int64_t pair = 0;
+ const auto take = [&](std::int64_t own, std::int64_t row) {
+  for (std::int64_t v = begin[static_cast<std::size_t>(own)]; v < begin[static_cast<std::size_t>(own) + 1]; ++v)
+   p.weights[static_cast<std::size_t>(v * p.count + pair)] =
+    static_cast<double>(coefficients[static_cast<std::size_t>(row * p.vectors + v)]);
+ };
+ for (std::int64_t i = 0; i < p.classes; ++i)
+  for (std::int64_t j = i + 1; j < p.classes; ++j, ++pair) {
+   take(i, j - 1), take(j, i);
+   p.for_first[static_cast<std::size_t>(pair * p.classes + i)] = 1;
+   p.for_second[static_cast<std::size_t>(pair * p.classes + j)] = 1;
+  }
+ return p;
+}
+
+/// Probabilities of classes from the scores of pairs, by the sigmoids that were fitted to them (Platt).
+inline node svm_probabilities(call& c, const node& scores, const svm_pairs& p, const std::vector<float>& a,
+       const std::vector<float>& b) {
+ const auto row = [&](const std::vector<float>& items) {
+  return constant_of(c, {items.begin(), items.end()}, {p.count}, dtype::f32);
+ };
+ const node of_pairs = eval(minimum(maximum(sigmoid(-(scores * row(a) + row(b))), 1e-7), 1 - 1e-7));
+ couple_pairs_op::attributes attributes;
+ attributes.classes = p.classes;
+ return graph::invoke<couple_pairs_op>(attributes, nullptr, std::source_location::current(), of_pairs);
+}
+
+inline void svm_classifier(call& c) {
+ const svm_kernel kernel(c);
+ const std::vector<std::int64_t> labels = labels_of(c, "classlabels_ints", "classlabels_strings"),
+         of_classes = c.integers("vectors_per_class");
+ const node x = records_of(c, 0, dtype::f32);
+ const std::vector<float> coefficients = svm_numbers(c, "coefficients"), rho = svm_numbers(c, "rho"),
+       vectors = c.numbers("support_vectors"), a = c.numbers("prob_a"), b = c.numbers("prob_b");
+ const std::string transform = c.text("post_transform", "NONE");
+ const auto classes = static_cast<std::int64_t>(labels.size());
+ if (classes < 2) refuse("of " + std::to_string(classes) + " class labels");
+ if (std::any_of(of_classes.begin(), of_classes.end(), [](std::int64_t n) { return n < 0; }))
+  refuse("vectors_per_class below zero");
+ if (std::accumulate(of_classes.begin(), of_classes.end(), std::int64_t{0}) == 0) {
+  const node y = converted(svm_linear_scores(c, x, coefficients, classes, static_cast<double>(rho[0])),
+        dtype::f64, dtype::f32);
+  node place = argmax(y, -1);
+  if (classes == 2) {
+   const bool positive = std::none_of(coefficients.begin(), coefficients.end(), [](float w) { return w < 0; });
+   const node most = max(y, -1);
+   const node second = positive ? node(eval(most >= 0.5)) : node(eval(most > 0));
+   place = eval(where(second, c.on.number(1, place.type()), place));
+  }
+  give_labels(c, labels, place);
+  return give_scores(c, 1, y, transform);
+ }
+ if (of_classes.size() != labels.size())
+  refuse("vectors_per_class of " + std::to_string(of_classes.size()) + " classes, not " +
+   std::to_string(classes));
+ const svm_pairs p = svm_pairs_of(of_classes, coefficients);
+ if (static_cast<std::int64_t>(rho.size()) != p.count)
+  refuse("rho of " + std::to_string(rho.size()) + " pairs of classes, not " + std::to_string(p.count));
+ if (a.size() != b.size() || (!a.empty() && static_cast<std::int64_t>(a.size()) != p.count))
+  refuse("prob_a and prob_b of " + std::to_string(a.size()) + " and " + std::to_string(b.size()) +
+   " pairs of classes, not " + std::to_string(p.count));
+ const node k = converted(kernel.values(c, x, vectors, p.vectors), dtype::f32, dtype::f64);
+ const node sums = eval(matmul(k, constant_of(c, p.weights, {p.vectors, p.count}, dtype::f64)) +
+      constant_of(c, {rho.begin(), rho.end()}, {p.count}, dtype::f64));
+ if (c.wants(0)) {
+  const node first = converted(eval(sums > 0), dtype::boolean, dtype::f32);
+  const auto votes = [&](const node& by, const std::vector<double>& whom) {
+   return matmul(by, constant_of(c, whom, {p.count, classes}, dtype::f32));
+  };
+  give_labels(c, labels, argmax(eval(votes(first, p.for_first) + votes(eval(1 - first), p.for_second)), -1));
+ }
+ const node scores = converted(sums, dtype::f64, dtype::f32);
+ if (!a.empty()) return give_scores(c, 1, svm_probabilities(c, scores, p, a, b), transform);
+ if (classes > 2) return give_scores(c, 1, scores, transform);
+ if (transform == "PROBIT") refuse("post_transform = 'PROBIT' of one score for two classes");
+ const bool logistic = transform == "LOGISTIC";
+ give_scores(c, 1, two_scores(scores, transform != "NONE" && !logistic), logistic ? transform : "NONE");
+}
+}
+}
+#endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_TREES_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_TREES_HPP
 // -- tapegraph/io/onnx_import/rules_trees.hpp
@@ -26021,7 +26722,9 @@ inline node two_scores(const node& s, bool complement) {
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_FOREST_HPP
 // -- tapegraph/io/onnx_import/forest.hpp
 
-#include <map>
+#include <cstring>
+#include <deque>
+#include <limits>
 #include <utility>
 
 /// Ensembles of decision trees: their nodes as tables, checked, and the walk of records through them.
@@ -26029,8 +26732,6 @@ inline node two_scores(const node& s, bool complement) {
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
-
-enum class branch : std::uint8_t { leq, lt, gte, gt, eq, neq };
 
 struct forest {
  /// Of each node. A leaf is its own child.
@@ -26083,8 +26784,98 @@ inline int depth_of(const forest& f) {
  return deepest;
 }
 
-/// The leaf that each record [records, features] reaches in each tree: [records, trees].
-inline node leaves_of(call& c, const forest& f, const node& x) {
+/// The leaf that each record reaches in each tree, [records, trees], as a row of the tables of votes. `rows` are the
+/// nodes that have such rows, in order.
+struct reached {
+ node leaves;
+ std::vector<std::size_t> rows;
+};
+
+/// The places of inner nodes in the walk's table. A node, its children and a grandchild share a line of the cache,
+/// as far as they are inner nodes: a walk touches half as many lines.
+inline std::vector<std::size_t> order_of_walk(const forest& f) {
+ constexpr std::size_t together = 4;
+ std::vector<std::size_t> order;
+ std::vector<bool> seen(f.nodes.size());
+ std::vector<std::size_t> tops;
+ const auto fresh = [&](std::int64_t i) {
+  const auto at = static_cast<std::size_t>(i);
+  return !f.nodes[at].leaf && !seen[at];
+ };
+ for (const std::int64_t root : f.roots) {
+  tops.push_back(static_cast<std::size_t>(root));
+  while (!tops.empty()) {
+   std::deque<std::size_t> near{tops.back()};
+   tops.pop_back();
+   for (std::size_t taken = 0; !near.empty() && taken < together;) {
+    const std::size_t i = near.front();
+    near.pop_front();
+    if (!fresh(static_cast<std::int64_t>(i))) continue;
+    seen[i] = true;
+    order.push_back(i);
+    ++taken;
+    for (const std::int64_t below : {f.nodes[i].no, f.nodes[i].yes})
+     if (fresh(below)) near.push_back(static_cast<std::size_t>(below));
+   }
+   tops.insert(tops.end(), near.rbegin(), near.rend());
+  }
+ }
+ return order;
+}
+
+/// The walk's table of a forest: [nodes, words].
+template <class T>
+array table_of_walk(const forest& f, const std::vector<std::size_t>& order, const std::vector<std::int32_t>& place) {
+ array table(dtype::i32, {static_cast<std::int64_t>(order.size()), walked_node<T>::words});
+ auto* to = static_cast<std::byte*>(table.data());
+ for (const std::size_t i : order) {
+  const forest::tree_node& from = f.nodes[i];
+  walked_node<T> n;
+  std::memset(static_cast<void*>(&n), 0, sizeof n);
+  n.split = static_cast<T>(from.split);
+  n.feature = static_cast<std::uint32_t>(from.feature) | static_cast<std::uint32_t>(from.mode) << 28 |
+     (from.missing_is_true ? walked_node<T>::missing : 0);
+  n.child[0] = place[static_cast<std::size_t>(from.no)], n.child[1] = place[static_cast<std::size_t>(from.yes)];
+  std::memcpy(to, &n, sizeof n);
+  to += sizeof n;
+ }
+ return table;
+}
+
+inline reached walk_of(call& c, const forest& f, const node& x, int depth) {
+ walk_trees_op::attributes a;
+ bool leq = true, lt = true;
+ std::vector<std::int32_t> place(f.nodes.size());
+ reached r;
+ for (std::size_t i = 0; i < f.nodes.size(); ++i) {
+  const forest::tree_node& n = f.nodes[i];
+  if (n.leaf) {
+   place[i] = ~static_cast<std::int32_t>(r.rows.size());
+   r.rows.push_back(i);
+   continue;
+  }
+  leq = leq && n.mode == branch::leq, lt = lt && n.mode == branch::lt;
+  if (n.missing_is_true) a.missing = 1;
+ }
+ a.modes = static_cast<std::int64_t>(leq ? tapegraph::detail::all_branches::leq
+          : lt ? tapegraph::detail::all_branches::lt
+           : tapegraph::detail::all_branches::mixed);
+ a.depth = depth;
+ const std::vector<std::size_t> order = order_of_walk(f);
+ for (std::size_t k = 0; k < order.size(); ++k) place[order[k]] = static_cast<std::int32_t>(k);
+ array roots(dtype::i32, {static_cast<std::int64_t>(f.roots.size())});
+ for (std::size_t t = 0; t < f.roots.size(); ++t)
+  static_cast<std::int32_t*>(roots.data())[t] = place[static_cast<std::size_t>(f.roots[t])];
+ const array table =
+  f.type == dtype::f64 ? table_of_walk<double>(f, order, place) : table_of_walk<float>(f, order, place);
+ r.leaves = graph::invoke<walk_trees_op>(a, nullptr, std::source_location::current(), x, c.on.constant(table),
+           c.on.constant(roots));
+ return r;
+}
+
+/// The leaves of records [records, features]. Predictions walk by one operation. A graph that becomes a part of
+/// another, which may be exported or run on a device, has a few operations for each level of the trees.
+inline reached leaves_of(call& c, const forest& f, const node& x) {
  const int depth = depth_of(f);
  const std::size_t count = f.nodes.size();
  std::vector<std::int64_t> features, children, missing, modes;
@@ -26104,9 +26895,15 @@ inline node leaves_of(call& c, const forest& f, const node& x) {
    refuse("feature " + std::to_string(n.feature) + " of records with " + std::to_string(width));
  }
  const auto table = [&](const std::vector<std::int64_t>& items) { return c.on.constant(array::integers(items)); };
+ const bool fits = count <= std::size_t{std::numeric_limits<std::int32_t>::max()} &&
+     width <= std::int64_t{walked_node<float>::features};
+ if (c.on.predicts && depth > 0 && fits) return walk_of(c, f, x, depth);
  const auto trees = static_cast<std::int64_t>(f.roots.size());
- node at = eval(broadcast_to(table(f.roots), shape_of_items(c, {x.shape()[0].value, trees})));
- if (depth == 0) return at;
+ reached all;
+ for (std::size_t i = 0; i < count; ++i) all.rows.push_back(i);
+ node& at = all.leaves;
+ at = eval(broadcast_to(table(f.roots), shape_of_items(c, {x.shape()[0].value, trees})));
+ if (depth == 0) return all;
  const node split_table = constant_of(c, splits, {static_cast<std::int64_t>(count)}, f.type);
  const node feature_table = table(features), child_table = table(children), mode_table = table(modes);
  const node missing_table = table(missing);
@@ -26133,24 +26930,24 @@ inline node leaves_of(call& c, const forest& f, const node& x) {
   if (tracks) go = eval(logical_or(go, logical_and(is_nan(v), gather(missing_table, at, 0) != 0)));
   at = gather(child_table, eval(2 * at + cast<std::int64_t>(go)), 0);
  }
- return at;
+ return all;
 }
 
 enum class joined_votes : std::uint8_t { sum, mean, smallest, largest };
 
-/// The votes of the leaves [records, trees] for each target: [records, targets]. Where a leaf may leave
+/// The votes of the leaves for each target: [records, targets]. Where a leaf may leave
 /// some target without a vote, `voted` says which have one.
-inline node votes_of(call& c, const forest& f, const node& leaves, joined_votes how, node* voted = nullptr,
+inline node votes_of(call& c, const forest& f, const reached& where_to, joined_votes how, node* voted = nullptr,
      bool* some_without = nullptr) {
  const bool extreme = how == joined_votes::smallest || how == joined_votes::largest;
  const double infinity = std::numeric_limits<double>::infinity();
  const double none = how == joined_votes::smallest ? infinity : how == joined_votes::largest ? -infinity : 0;
- const auto count = static_cast<std::int64_t>(f.nodes.size());
+ const auto count = static_cast<std::int64_t>(where_to.rows.size());
  if (count > 0 && f.targets > (std::int64_t{1} << 28) / count)
-  refuse(std::to_string(count) + " nodes with votes for " + std::to_string(f.targets) + " targets");
+  refuse(std::to_string(count) + " leaves with votes for " + std::to_string(f.targets) + " targets");
  std::vector<double> weights(static_cast<std::size_t>(count * f.targets), none), has(weights.size(), 0);
- for (std::size_t i = 0; i < f.nodes.size(); ++i)
-  for (const auto& [target, weight] : f.nodes[i].votes) {
+ for (std::size_t i = 0; i < where_to.rows.size(); ++i)
+  for (const auto& [target, weight] : f.nodes[where_to.rows[i]].votes) {
    if (target < 0 || target >= f.targets)
     refuse("a vote for target " + std::to_string(target) + " of " + std::to_string(f.targets));
    const auto k = i * static_cast<std::size_t>(f.targets) + static_cast<std::size_t>(target);
@@ -26158,12 +26955,12 @@ inline node votes_of(call& c, const forest& f, const node& leaves, joined_votes 
    has[k] = 1;
   }
  const auto joined = [&](const std::vector<double>& table, dtype type) {
-  return gather(constant_of(c, table, {count, f.targets}, type), leaves, 0);
+  return gather(constant_of(c, table, {count, f.targets}, type), where_to.leaves, 0);
  };
  const axes over = axes_of({1});
  bool all_voted = true;
- for (std::size_t i = 0; i < f.nodes.size(); ++i)
-  for (std::size_t k = 0; k < static_cast<std::size_t>(f.targets) && f.nodes[i].leaf; ++k)
+ for (std::size_t i = 0; i < where_to.rows.size(); ++i)
+  for (std::size_t k = 0; k < static_cast<std::size_t>(f.targets) && f.nodes[where_to.rows[i]].leaf; ++k)
    all_voted = all_voted && has[i * static_cast<std::size_t>(f.targets) + k] != 0;
  if (voted != nullptr && !all_voted) {
   *voted = eval(max(joined(has, dtype::f32), over) > 0);
@@ -26589,11 +27386,24 @@ inline void label_encoder(call& c) {
  c.give(0, eval(where(known, gather(value, place, 0), converted(missing, missing.type(), result))), result);
 }
 
+/// Makes maps from labels to scores of records [records, classes]. Here the tensor of scores stays, whose columns are in
+/// the order of the labels.
+inline void zip_map(call& c) {
+ const std::size_t count = c.integers("classlabels_int64s").size() + c.texts("classlabels_strings").size();
+ const shape s = c.dims(0);
+ if (s.rank() != 2) refuse("of scores of rank " + std::to_string(s.rank()));
+ if (s[1].known() && s[1].value != static_cast<std::int64_t>(count))
+  refuse(std::to_string(count) + " labels for " + std::to_string(s[1].value) + " scores");
+ c.give(0, c.pointer(0));
+}
+
 inline std::span<const operator_rule> ml() {
  static constexpr auto table = std::to_array<operator_rule>({
   {"TreeEnsemble", &tree_ensemble},
   {"TreeEnsembleClassifier", &tree_ensemble_classifier},
   {"TreeEnsembleRegressor", &tree_ensemble_regressor},
+  {"SVMClassifier", &svm_classifier},
+  {"SVMRegressor", &svm_regressor},
   {"LinearClassifier", &linear_classifier},
   {"LinearRegressor", &linear_regressor},
   {"Scaler", &scaler},
@@ -26604,7 +27414,7 @@ inline std::span<const operator_rule> ml() {
   {"ArrayFeatureExtractor", &array_feature_extractor},
   {"OneHotEncoder", &one_hot_encoder},
   {"LabelEncoder", &label_encoder},
-  {"ZipMap", [](call&) { refuse("makes maps: convert the model without it (skl2onnx: zipmap=False)"); }},
+  {"ZipMap", &zip_map},
  });
  return table;
 }
@@ -27235,7 +28045,7 @@ namespace tapegraph::io::onnx_import {
 namespace rules {
 
 struct recurrent_kind {
- std::vector<int> gates; ///< the library's k-th gate is ONNX's gates[k]
+ std::vector<int> gates; ///< as recurrent_gates gives them
  int states;
  std::vector<std::string> functions;
 };
@@ -27293,8 +28103,13 @@ inline void recurrent(call& c, const recurrent_kind& kind) {
  std::vector<node> steps, hidden, cells;
  for (int d = 0; d < directions; ++d) {
   const bool back = direction == "reverse" || d == 1;
-  const node w = c.on.transposed(ordered(take(c.plain(1), d, 0)), {1, 0});
-  const node r = c.on.transposed(ordered(take(c.plain(2), d, 0)), {1, 0});
+  const auto kernel = [&](int i) -> node {
+   node kept;
+   if (!c.on.kept_so(c.operand(i), kind.gates, {0, 2, 1}, kept))
+    return c.on.transposed(ordered(take(c.plain(i), d, 0)), {1, 0});
+   return directions == 1 ? reshape(kept, shape{kept.shape()[1].value, kept.shape()[2].value}) : take(kept, d, 0);
+  };
+  const node w = kernel(1), r = kernel(2);
   node b, b_recurrent;
   if (c.has(3)) {
    const node both = take(c.plain(3), d, 0);
@@ -27366,15 +28181,15 @@ inline std::span<const operator_rule> recurrences() {
  static constexpr auto table = std::to_array<operator_rule>({
   {"LSTM",
   [](call& c) {
-   recurrent(c, {{0, 2, 3, 1}, 2, {"sigmoid", "tanh", "tanh"}});
+   recurrent(c, {recurrent_gates("LSTM"), 2, {"sigmoid", "tanh", "tanh"}});
   }},
   {"GRU",
   [](call& c) {
-   recurrent(c, {{0, 1, 2}, 1, {"sigmoid", "tanh"}});
+   recurrent(c, {recurrent_gates("GRU"), 1, {"sigmoid", "tanh"}});
   }},
   {"RNN",
   [](call& c) {
-   recurrent(c, {{0}, 1, {"tanh"}});
+   recurrent(c, {recurrent_gates("RNN"), 1, {"tanh"}});
   }},
  });
  return table;
@@ -27461,7 +28276,7 @@ using reducer = node (*)(const node& x, const axes& over, reduce_options options
 /// `by_order`: f chooses an element, by the order of elements. `of_none`: the result over no elements,
 /// where f has none.
 inline void reduction(call& c, reducer f, bool integers, bool plain_where_nothing, bool by_order = false,
-     const double* of_none = nullptr) {
+     const array* of_none = nullptr) {
  const dtype type = c.type(0);
  if (!integers && !is_floating(type)) refuse(std::string("of ") + name_of(type));
  const bool keep = c.integer("keepdims", 1) != 0, noop = c.integer("noop_with_empty_axes", 0) != 0;
@@ -27489,7 +28304,7 @@ inline void reduction(call& c, reducer f, bool integers, bool plain_where_nothin
     std::vector<std::int64_t> dims;
     for (int i = 0; i < c.rank(0); ++i)
      if (keep || !named.contains(i)) dims.push_back(named.contains(i) ? 1 : c.dims(0)[i].value);
-    return c.give(0, eval(broadcast_to(c.on.number(*of_none, type), shape_of_items(c, dims))), type);
+    return c.give(0, eval(broadcast_to(c.on.constant(*of_none), shape_of_items(c, dims))), type);
    }
  const dtype carrier = x.type() == dtype::u8 ? dtype::i32 : x.type();
  const node wide = carrier == x.type() ? x : eval(cast<std::int32_t>(x));
@@ -27502,26 +28317,29 @@ inline void reduction(call& c, reducer f, bool integers, bool plain_where_nothin
  c.give_laid(0, y, type, left);
 }
 /// The result of ReduceMax or ReduceMin over no elements: the lowest or highest number of the type.
-inline double of_no_elements(dtype type, bool largest) {
- return visit_type(type, [&]<class T>(std::type_identity<T>) -> double {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
+inline array of_no_elements(dtype type, bool largest) {
+ array a(type, {});
+ visit_type(type, [&]<class T>(std::type_identity<T>) {
+  T value;
   if constexpr (is_floating_type<T>)
-   return largest ? -infinity : infinity;
+   value = static_cast<T>(largest ? -std::numeric_limits<double>::infinity()
+          : std::numeric_limits<double>::infinity());
   else
-   return static_cast<double>(largest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max());
+   value = largest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+  std::memcpy(a.data(), &value, sizeof value);
  });
+ return a;
 }
 template <bool Largest>
 void extreme(call& c) {
- const bool wide = c.type(0) == dtype::i64 || c.type(0) == dtype::u64;
- const double of_none = wide ? 0 : of_no_elements(c.type(0), Largest);
+ const array of_none = of_no_elements(c.type(0), Largest);
  reduction(
   c,
   [](const node& x, const axes& over, reduce_options o) -> node {
    if (x.type() == dtype::boolean) return Largest ? any(x, over, o) : all_of(x, over, o);
    return Largest ? max(x, over, o) : min(x, over, o);
   },
-  true, true, true, wide ? nullptr : &of_none);
+  true, true, true, &of_none);
 }
 
 template <bool Largest>
@@ -27779,7 +28597,15 @@ inline void resize(call& c, const resizing& r, const std::vector<std::int64_t>& 
  if ((!scales.empty() && scales.size() != n) || (!sizes.empty() && sizes.size() != n))
   refuse("of other than its axes' number of scales or sizes");
  std::vector<std::int64_t> from;
- for (const std::int64_t a : which) from.push_back(known_extent(c.dims(0)[c.axis(a, c.rank(0))], "resizing"));
+ std::vector<bool> stays;
+ for (std::size_t i = 0; i < n; ++i) {
+  const extent e = c.dims(0)[c.axis(which[i], c.rank(0))];
+  const bool same = sizes.empty() ? scales[i] == 1 : sizes[i] == e.value;
+  stays.push_back(!e.known() && same && policy == "stretch" && r.transform != "tf_crop_and_resize");
+  from.push_back(stays[i] ? 1 : known_extent(e, "resizing"));
+  if (!stays[i] && !sizes.empty() && is_symbolic(sizes[i]))
+   refuse_symbols("sizes that depend on the extents of inputs");
+ }
  if (!sizes.empty() && policy != "stretch") {
   double common = policy == "not_larger" ? std::numeric_limits<double>::infinity() : 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -27791,6 +28617,7 @@ inline void resize(call& c, const resizing& r, const std::vector<std::int64_t>& 
    sizes[i] = static_cast<std::int64_t>(std::floor(common * static_cast<double>(from[i]) + 0.5));
  }
  for (std::size_t i = 0; i < n; ++i) {
+  if (stays[i]) continue;
   const auto m = static_cast<double>(from[i]);
   const double begin = region.empty() ? 0 : region[i], end = region.empty() ? 1 : region[i + n];
   const double span = r.transform == "tf_crop_and_resize" ? end - begin : 1;
@@ -27836,7 +28663,7 @@ inline void resize_rule(call& c) {
   r.transform == "tf_crop_and_resize" ? numbers_of(c, 1, "regions") : std::vector<double>{};
  if (!region.empty() && region.size() != 2 * which.size()) refuse("a region of other than two numbers an axis");
  std::vector<std::int64_t> sizes;
- for (const double s : numbers_of(c, 3, "sizes")) sizes.push_back(static_cast<std::int64_t>(s));
+ if (c.has(3)) sizes = c.extents(3, "sizes");
  if (scales.empty() == sizes.empty()) refuse("with both scales and sizes, or neither");
  resize(c, r, which, scales, sizes, region, policy);
 }
@@ -28101,6 +28928,130 @@ inline std::span<const operator_rule> samplings() {
 }
 }
 #endif
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_SEQUENCES_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_SEQUENCES_HPP
+// -- tapegraph/io/onnx_import/rules_sequences.hpp
+
+/// Sequences of tensors. Their lengths are known when the graph is made: they are lists of values, and
+/// nodes see the tensors alone.
+
+namespace tapegraph::io::onnx_import {
+
+namespace rules {
+
+inline const std::vector<value_pointer>& items_of(call& c, int i) {
+ if (!c.operand(i).sequence) refuse("operand " + std::to_string(i) + " is no sequence");
+ return c.operand(i).items;
+}
+inline void give_sequence(call& c, std::vector<value_pointer> items) {
+ for (const value_pointer& v : items)
+  if (v->sequence) refuse("a sequence of sequences");
+ auto made = std::make_shared<value>();
+ made->sequence = true;
+ made->items = std::move(items);
+ c.give(0, made);
+}
+/// The place that operand `i` names among `count` tensors, counted from the end if it is negative, and up to `last`;
+/// `otherwise` if there is none.
+inline std::size_t place_in(call& c, int i, std::size_t count, std::size_t last, std::size_t otherwise) {
+ if (!c.has(i)) return otherwise;
+ const std::vector<std::int64_t> at = c.integers(i, "a position");
+ const auto size = static_cast<std::int64_t>(count);
+ if (at.size() != 1) refuse("a position that is not a number");
+ if (at[0] < -size || at[0] > static_cast<std::int64_t>(last))
+  refuse("position " + std::to_string(at[0]) + " of " + std::to_string(size));
+ return static_cast<std::size_t>(at[0] < 0 ? at[0] + size : at[0]);
+}
+
+inline void sequence_empty(call& c) {
+ c.ignore("dtype");
+ give_sequence(c, {});
+}
+inline void sequence_construct(call& c) {
+ std::vector<value_pointer> items;
+ for (int i = 0; i < c.inputs(); ++i) items.push_back(c.pointer(i));
+ give_sequence(c, std::move(items));
+}
+inline void sequence_insert(call& c) {
+ std::vector<value_pointer> items = items_of(c, 0);
+ const std::size_t at = place_in(c, 2, items.size(), items.size(), items.size());
+ items.insert(items.begin() + static_cast<std::ptrdiff_t>(at), c.pointer(1));
+ give_sequence(c, std::move(items));
+}
+inline void sequence_erase(call& c) {
+ std::vector<value_pointer> items = items_of(c, 0);
+ if (items.empty()) refuse("of an empty sequence");
+ items.erase(items.begin() +
+    static_cast<std::ptrdiff_t>(place_in(c, 1, items.size(), items.size() - 1, items.size() - 1)));
+ give_sequence(c, std::move(items));
+}
+inline void sequence_at(call& c) {
+ const std::vector<value_pointer>& items = items_of(c, 0);
+ if (items.empty()) refuse("of an empty sequence");
+ c.operand(1);
+ c.give(0, items[place_in(c, 1, items.size(), items.size() - 1, 0)]);
+}
+inline void sequence_length(call& c) {
+ c.give_known(0, array::integers({static_cast<std::int64_t>(items_of(c, 0).size())}, true));
+}
+inline void concat_from_sequence(call& c) {
+ const std::vector<value_pointer>& items = items_of(c, 0);
+ if (items.empty()) refuse("of an empty sequence");
+ const bool raised = c.integer("new_axis", 0) != 0;
+ const int rank = items[0]->rank() + (raised ? 1 : 0);
+ c.give(0, joined(c, items, c.axis(c.integer("axis", 0), rank), raised));
+}
+inline void split_to_sequence(call& c) {
+ const int axis = c.axis(c.integer("axis", 0), c.rank(0));
+ const std::int64_t size = known_extent(c.dims(0)[axis], "its parts");
+ const bool by_ones = !c.has(1), flat = by_ones && c.integer("keepdims", 1) == 0;
+ if (!by_ones) c.ignore("keepdims");
+ std::vector<std::int64_t> sizes;
+ if (by_ones || c.rank(1) == 0) {
+  const std::int64_t chunk = by_ones ? 1 : c.integers(1, "sizes").at(0);
+  if (chunk < 1) refuse("into parts of " + std::to_string(chunk));
+  if ((size + chunk - 1) / chunk > most_parts) refuse("into more than " + std::to_string(most_parts) + " parts");
+  for (std::int64_t at = 0; at < size; at += chunk) sizes.push_back(std::min(chunk, size - at));
+ } else {
+  sizes = c.integers(1, "sizes");
+  std::int64_t sum = 0;
+  for (const std::int64_t each : sizes) {
+   if (each < 0 || each > size) refuse("into a part of " + std::to_string(each));
+   sum += each;
+  }
+  if (sum != size) refuse("its sizes do not add up to " + std::to_string(size));
+ }
+ std::vector<value_pointer> items;
+ std::int64_t at = 0;
+ for (const std::int64_t each : sizes) {
+  const auto number = [&](std::int64_t v) { return c.on.make_known(array::integers({v})); };
+  const value_pointer part = computed(c, {"Slice",
+            {c.pointer(0), number(at), number(at + each), number(axis)},
+            {},
+            std::max<std::int64_t>(c.opset(), 10)});
+  items.push_back(
+   !flat ? part : computed(c, {"Squeeze", {part, number(axis)}, {}, std::max<std::int64_t>(c.opset(), 13)}));
+  at += each;
+ }
+ give_sequence(c, std::move(items));
+}
+
+inline std::span<const operator_rule> sequences() {
+ static constexpr auto table = std::to_array<operator_rule>({
+  {"SequenceEmpty", &sequence_empty},
+  {"SequenceConstruct", &sequence_construct},
+  {"SequenceInsert", &sequence_insert},
+  {"SequenceErase", &sequence_erase},
+  {"SequenceAt", &sequence_at},
+  {"SequenceLength", &sequence_length},
+  {"ConcatFromSequence", &concat_from_sequence},
+  {"SplitToSequence", &split_to_sequence},
+ });
+ return table;
+}
+}
+}
+#endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_STATES_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_STATES_HPP
 // -- tapegraph/io/onnx_import/rules_states.hpp
@@ -28255,10 +29206,10 @@ inline rule_function rule_of(std::string_view domain, std::string_view type) {
  if (domain == "ai.onnx.ml") return rules::find_in(rules::ml(), type);
  if (domain == "ai.onnx.preview") return rules::find_in(rules::previews(), type);
  if (!domain.empty() && domain != "com.microsoft") return nullptr;
- for (const auto table :
-  {&rules::elementwise, &rules::bits, &rules::movement, &rules::reductions, &rules::indexing, &rules::windows,
-  &rules::normalizations, &rules::resizings, &rules::quantised, &rules::recurrences, &rules::attentions,
-  &rules::control, &rules::samplings, &rules::creations, &rules::geometries, &rules::states, &rules::counted})
+ for (const auto table : {&rules::elementwise, &rules::bits, &rules::movement, &rules::reductions, &rules::indexing,
+       &rules::windows, &rules::normalizations, &rules::resizings, &rules::quantised,
+       &rules::recurrences, &rules::attentions, &rules::control, &rules::samplings,
+       &rules::creations, &rules::geometries, &rules::states, &rules::counted, &rules::sequences})
   if (const rule_function found = rules::find_in(table(), type)) return found;
  return nullptr;
 }
@@ -28303,8 +29254,15 @@ inline array array_of(const buffer_view& v, dtype type) {
  }
  return to;
 }
-inline bool draws(const std::string& type) {
- return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" || type == "If";
+inline bool of_sequences(const std::string& type) {
+ return type.starts_with("Sequence") || type == "ConcatFromSequence" || type == "SplitToSequence";
+}
+inline bool stays(const std::string& type) {
+ return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" || type == "If" ||
+  type == "Loop" || type == "Scan" || of_sequences(type);
+}
+inline bool takes_sequences(const std::string& type) {
+ return of_sequences(type) || type == "Loop" || type == "Identity";
 }
 }
 
@@ -28370,6 +29328,10 @@ inline void importer::run_node(const file_node& n, environment& env) {
    return spoil_results();
   }
   refused = refused || in.back()->refused;
+  if (in.back()->sequence && function == nullptr && !detail::takes_sequences(n.type)) {
+   spoil("operand " + std::to_string(in.size() - 1) + " is a sequence", false);
+   return spoil_results();
+  }
   none = false;
   const bool counts = n.type != "CastLike" || in.size() == 1; // its second operand only gives a type
   all_known = all_known && (!counts || in.back()->known != nullptr);
@@ -28392,7 +29354,7 @@ inline void importer::run_node(const file_node& n, environment& env) {
    for (const std::string& name : function->outputs) results.push_back(inside.find(name));
   } else {
    call c(*this, n, in, env);
-   const bool foldable = all_known && !none && !weights && !of_library && !detail::draws(n.type);
+   const bool foldable = all_known && !none && !weights && !of_library && !detail::stays(n.type);
    if (foldable && compute_extents(c)) {
     results = c.results();
    } else {
@@ -28477,11 +29439,14 @@ inline std::vector<value_pointer> importer::run_part(const std::map<std::string,
   results.push_back(env.find(name));
   if (results.back() == nullptr)
    throw import_error(one_line("'" + m.file + "': no node gives '" + name + "'"), false);
+  if (results.back()->sequence)
+   throw import_error(one_line("'" + m.file + "': '" + name + "' is a sequence, not a tensor"), false);
  }
  return results;
 }
 
-inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>& inputs, const std::string& until) {
+inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>& inputs,
+            const std::vector<std::string>& until) {
  const file_graph& g = store_.model.graph;
  std::map<std::string, value_pointer> values;
  std::set<std::string> given;
@@ -28489,11 +29454,9 @@ inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>
  std::size_t next = 0;
  for (const value_info& i : g.inputs)
   if (!given.contains(i.name) && next < inputs.size()) values[i.name] = inputs[next++];
- std::vector<std::string> names{until};
- if (until.empty()) {
-  names.clear();
+ std::vector<std::string> names = until;
+ if (until.empty())
   for (const value_info& o : g.outputs) names.push_back(o.name);
- }
  return run_part(values, 0, g.nodes.size(), names);
 }
 }
@@ -28568,8 +29531,8 @@ namespace tapegraph::io::onnx_import {
 
 class stages {
 public:
- /// Cuts a graph. Its results are the graph's outputs, or one value.
- stages(store& shared, const std::string& until) : shared_(shared) {
+ /// Cuts a graph. Its results are the graph's outputs, or these values.
+ stages(store& shared, const std::vector<std::string>& until) : shared_(shared), results_(until) {
   const file_graph& g = shared.model.graph;
   std::size_t begin = 0;
   const auto add = [&](std::size_t first, std::size_t last, bool counted) {
@@ -28585,14 +29548,15 @@ public:
   add(begin, g.nodes.size(), false);
   if (until.empty())
    for (const value_info& o : g.outputs) results_.push_back(o.name);
-  else
-   results_.push_back(until);
   connect(g);
  }
  static bool is_counted(const file_node& n) {
-  for (const operator_rule& rule : rules::counted())
-   if (n.domain.empty() && rule.type == n.type) return true;
-  return false;
+  if (!n.domain.empty()) return false;
+  if (n.type == "RoiAlign") // with a sampling_ratio it is nodes
+   return std::none_of(n.attributes.begin(), n.attributes.end(),
+        [](const attribute& a) { return a.name == "sampling_ratio" && a.i > 0; });
+  const auto table = rules::counted();
+  return std::any_of(table.begin(), table.end(), [&](const operator_rule& rule) { return rule.type == n.type; });
  }
  static bool cuts(const file_graph& g) { return std::any_of(g.nodes.begin(), g.nodes.end(), is_counted); }
 
@@ -28676,6 +29640,7 @@ private:
   made->traced = ir::traced_program::made_by([&](ir::model_trace& t) {
    t.training = false;
    importer on(shared_, t, graph_scope(&t, 0));
+   on.predicts = true;
    std::map<std::string, value_pointer> given;
    for (const std::string& name : p.in) {
     const held& v = values.at(name);
@@ -28765,7 +29730,7 @@ namespace tapegraph::io::onnx_import {
 
 struct state : tapegraph::detail::model_base {
  store shared;
- std::string until;
+ std::vector<std::string> until; ///< the values that are outputs; empty: those of the file
  std::vector<onnx_value> inputs, outputs;
  /// `any`: one program for all inputs. `of_extents`: one for each shape of inputs, if the file
  /// computes something that needs numbers. `of_values`: one for each shape and each value of
@@ -28808,7 +29773,12 @@ struct state : tapegraph::detail::model_base {
   };
   for (const value_info& v : shared.model.graph.inputs)
    if (!given.contains(v.name)) inputs.push_back(described(v));
-  for (const value_info& v : shared.model.graph.outputs) outputs.push_back(described(v));
+  std::set<std::string> zipped;
+  for (const file_node& n : shared.model.graph.nodes)
+   if (n.domain == "ai.onnx.ml" && n.type == "ZipMap") zipped.insert(n.outputs.begin(), n.outputs.end());
+  for (const value_info& v : shared.model.graph.outputs)
+   outputs.push_back(zipped.contains(v.name) ? onnx_value{v.name, dtype::f32, {-1, -1}, {"", ""}, true}
+             : described(v));
  }
 
  /// Decides which float initializers are weights, and in which order of axes they are kept.
@@ -28841,13 +29811,25 @@ struct state : tapegraph::detail::model_base {
      if (weight* const w = use(k)) w->trainable = false;
    if ((n.type == "Conv" || n.type == "ConvTranspose") && n.domain.empty())
     if (weight* const w = use(1)) w->order = filter_order(rank_of(w->name));
+   const std::vector<int> gates = recurrent_gates(n.domain.empty() ? n.type : std::string());
+   const bool by_steps =
+    n.inputs.size() > 7 || std::any_of(n.attributes.begin(), n.attributes.end(), [](const attribute& a) {
+     return a.name == "clip" || a.name == "input_forget"; // read the file's kernels
+    });
+   for (const std::size_t k : {1, 2})
+    if (weight* const w = gates.empty() || by_steps ? nullptr : use(k))
+     if (const shape dims = shape_of(w->name);
+      dims.rank() == 3 && dims[0].value > 0 && dims[1].value > 0 && dims[2].value > 0 &&
+      dims[1].value % static_cast<std::int64_t>(gates.size()) == 0)
+      w->order = {0, 2, 1}, w->gates = gates;
   }
  }
- int rank_of(const std::string& name) const {
+ shape shape_of(const std::string& name) const {
   for (const initializer_info& i : shared.model.graph.initializers)
-   if (i.name == name) return i.value->rank();
-  return 0;
+   if (i.name == name) return i.value->shape();
+  return {};
  }
+ int rank_of(const std::string& name) const { return shape_of(name).rank(); }
  static std::vector<int> filter_order(int rank) {
   std::vector<int> order;
   if (rank != 3 && rank != 4) return order;
@@ -28898,20 +29880,45 @@ struct state : tapegraph::detail::model_base {
   return values;
  }
 
+ /// The importer that traced the graph; adds the outputs' element types to `types`. `predicts`:
+ /// for a program, and not for a file, which has no operator for all of its operations.
+ importer trace(ir::model_trace& t, const std::vector<any_tensor>* given, std::vector<dtype>& types, bool predicts) {
+  t.training = false;
+  importer on(shared, t, graph_scope(&t, 0));
+  on.predicts = predicts;
+  const auto results = on.run(input_values(on, given), until);
+  for (std::size_t k = 0; k < results.size(); ++k) {
+   t.outputs.push_back({kept_text(outputs[k].name), on.plain(*results[k]).id()});
+   types.push_back(results[k]->type);
+  }
+  return on;
+ }
  std::unique_ptr<program> make(const std::vector<any_tensor>* given) {
   auto p = std::make_unique<program>();
-  p->traced = ir::traced_program::made_by([&](ir::model_trace& t) {
-   t.training = false;
-   importer on(shared, t, graph_scope(&t, 0));
-   const auto results = on.run(input_values(on, given), until);
-   for (std::size_t k = 0; k < results.size(); ++k) {
-    t.outputs.push_back(
-     {kept_text(k < outputs.size() ? outputs[k].name : until), on.plain(*results[k]).id()});
-    p->types.push_back(results[k]->type);
-   }
-   p->bind(on.bindings, shared);
-  });
+  p->traced = ir::traced_program::made_by(
+   [&](ir::model_trace& t) { p->bind(trace(t, given, p->types, true).bindings, shared); });
   return p;
+ }
+ variable_list trace_again(ir::model_trace& t) {
+  const auto as_they_are = [&](const std::string& name, dtype type) {
+   if (carrier_of(type) != type)
+    throw argument_error(one_line("'" + file() + "': '" + name + "' is " + name_of(type) +
+           ", which nodes hold as " + name_of(carrier_of(type)) +
+           ": it cannot be written again"));
+  };
+  for (const onnx_value& v : inputs) as_they_are(v.name, v.type);
+  std::vector<dtype> types;
+  const importer on = trace(t, nullptr, types, false);
+  for (std::size_t k = 0; k < types.size(); ++k)
+   as_they_are(outputs[k].name, types[k]);
+  variable_list all;
+  for (std::size_t i = 0; i < on.bindings.size(); ++i) {
+   const binding& b = on.bindings[i];
+   const std::string path = tapegraph::detail::path_of_variable(t, static_cast<int>(i));
+   if (b.of == nullptr) all.add(path, shared.constants[b.constant], false, false);
+   if (b.of != nullptr) all.add(path, list()[b.of->path].data(), list()[b.of->path].trainable(), false);
+  }
+  return all;
  }
 
  /// Reads the graph once, which makes its variables.
@@ -28931,7 +29938,10 @@ struct state : tapegraph::detail::model_base {
   for (const weight* const w : used) {
    array values;
    for (const initializer_info& i : shared.model.graph.initializers)
-    if (i.name == w->name) values = w->order.empty() ? *i.value : i.value->transposed(w->order);
+    if (i.name == w->name) {
+     values = w->gates.size() < 2 ? *i.value : i.value->with_blocks(w->gates);
+     if (!w->order.empty()) values = values.transposed(w->order);
+    }
    variables_.add(w->path, values.tensor(), w->trainable, false);
   }
   shared.values = [this](const weight& w) -> const void* { return list()[w.path].data().read(); };
@@ -29034,21 +30044,27 @@ TG_DEFINITION std::map<std::string, any_tensor> onnx_model::predict(const std::m
 }
 TG_DEFINITION variable_list& onnx_model::variables() { return state_->list(); }
 TG_DEFINITION const variable_list& onnx_model::variables() const { return state_->list(); }
+TG_DEFINITION variable_list onnx_model::trace_prediction(ir::model_trace& t) const {
+ const std::lock_guard lock(state_->mutex);
+ return state_->trace_again(t);
+}
 TG_DEFINITION tapegraph::detail::model_base& onnx_model::base() const { return state_->base(); }
-TG_DEFINITION onnx_model onnx_model::until(std::string_view value) const {
+TG_DEFINITION onnx_model onnx_model::until(std::string_view value) const { return until_all({std::string(value)}); }
+TG_DEFINITION onnx_model onnx_model::until_all(const std::vector<std::string>& values) const {
+ if (values.empty()) throw argument_error("until_all: no values");
  auto part = std::make_shared<onnx_import::state>(state_->shared.model);
  part->inputs = state_->inputs;
- part->until = value;
+ part->until = values;
  part->programs_are = state_->programs_are;
  part->origin = state_->origin ? state_->origin : state_;
  part->shared.weights = state_->shared.weights;
  part->shared.values = [s = part->origin](const onnx_import::weight& w) -> const void* {
   return s->list()[w.path].data().read();
  };
- part->outputs = {{std::string(value), dtype::f32, {}, {}, false}};
+ for (const std::string& value : values) part->outputs.push_back({value, dtype::f32, {}, {}, false});
  if (part->programs_are == onnx_import::state::kind::any) {
   part->programs[{}] = part->make(nullptr);
-  part->outputs[0].type = part->programs[{}]->types[0];
+  for (std::size_t k = 0; k < values.size(); ++k) part->outputs[k].type = part->programs[{}]->types[k];
  }
  return onnx_model(part);
 }
@@ -30587,11 +31603,11 @@ public:
  std::string reshape(const std::string& x, const std::vector<std::int64_t>& from,
       const std::vector<std::int64_t>& to);
  /// x without these axes, whose extents are 1.
- std::string squeeze(const std::string& x, std::vector<std::int64_t> axes) {
+ std::string squeeze(const std::string& x, const std::vector<std::int64_t>& axes) {
   return axes.empty() ? x : emit("Squeeze", {x, integers(axes)});
  }
  /// x with new axes of extent 1 at these places.
- std::string unsqueeze(const std::string& x, std::vector<std::int64_t> axes) {
+ std::string unsqueeze(const std::string& x, const std::vector<std::int64_t>& axes) {
   return axes.empty() ? x : emit("Unsqueeze", {x, integers(axes)});
  }
  /// x with its axes in the order of the permutation.
@@ -31072,12 +32088,16 @@ concept compiled_prediction = !requires(const Model& model, ir::model_trace& t) 
  model.trace_prediction(t);
 };
 template <class Model>
-void trace_prediction(const Model& model, ir::model_trace& t) {
+decltype(auto) trace_prediction(const Model& model, ir::model_trace& t) {
  if constexpr (compiled_prediction<Model>) {
   ir::schedule unused;
   ir::thaw(prediction_of<Model>::stage::value, t, unused);
- } else {
+  return model.variables();
+ } else if constexpr (std::is_void_v<decltype(model.trace_prediction(t))>) {
   model.trace_prediction(t);
+  return model.variables();
+ } else {
+  return model.trace_prediction(t);
  }
 }
 }
@@ -31112,9 +32132,10 @@ inline int channel_axis(const node_entry& node, std::size_t rank) {
 }
 
 /// Symmetric integers of 8 bits: w is about scale[c] q, scale[c] the largest absolute value of
-/// channel c / 127, 1 where all are 0. Returns false if a value is not finite.
-inline bool to_int8(const float* values, const std::vector<std::int64_t>& dims, int axis, std::string& integers,
-     std::vector<float>& scales) {
+/// channel c / `most`, 1 where all are 0. Returns false if a value is not finite.
+inline bool to_int8(const float* values, const std::vector<std::int64_t>& dims, int axis, int most,
+     std::string& integers, std::vector<float>& scales) {
+ const auto limit = static_cast<float>(most);
  std::size_t inner = 1, outer = 1;
  for (std::size_t i = 0; i < dims.size(); ++i)
   (static_cast<int>(i) < axis ? outer : inner) *= static_cast<std::size_t>(dims[i]);
@@ -31134,21 +32155,23 @@ inline bool to_int8(const float* values, const std::vector<std::int64_t>& dims, 
  });
  if (!finite) return false;
  scales.resize(channels);
- for (std::size_t c = 0; c < channels; ++c) scales[c] = largest[c] > 0 ? largest[c] / 127 : 1.0f;
+ for (std::size_t c = 0; c < channels; ++c) scales[c] = largest[c] > 0 ? largest[c] / limit : 1.0f;
  for (float& scale : scales)
   if (scale == 0) scale = 1;
  integers.resize(outer * channels * inner);
  visit([&](std::size_t at, std::size_t c) {
   const float q = std::nearbyint(values[at] / scales[c]);
-  integers[at] = static_cast<char>(static_cast<std::int8_t>(std::clamp(q, -127.0f, 127.0f)));
+  integers[at] = static_cast<char>(static_cast<std::int8_t>(std::clamp(q, -limit, limit)));
  });
  return true;
 }
 
 /// Replaces weights of f32 that only convolutions and matrix products read, all by the same axis of
-/// channels. Those with numbers that are not finite stay.
-template <class G>
-void quantize_weights(G& g) {
+/// channels, and that are `wanted`. Those with numbers that are not finite stay. Returns the operators
+/// that make floats of them, which belong before all others, and the scales by the weights' names.
+template <class G, class Wanted>
+std::vector<node_entry> quantized_weights(G& g, const Wanted& wanted, int most = 127,
+          std::map<std::string, std::vector<float>>* scales_of = nullptr) {
  std::map<std::string_view, std::size_t> places;
  for (std::size_t i = 0; i < g.weights.size(); ++i) places.emplace(g.weights[i].name, i);
  std::vector<int> axes(g.weights.size(), -2);
@@ -31164,12 +32187,12 @@ void quantize_weights(G& g) {
   if (const auto found = places.find(output); found != places.end()) axes[found->second] = -1;
  std::vector<node_entry> first;
  for (std::size_t i = 0, count = g.weights.size(); i < count; ++i) {
-  if (axes[i] < 0 || g.weights[i].type != dtype::f32) continue;
+  if (axes[i] < 0 || g.weights[i].type != dtype::f32 || !wanted(g.weights[i])) continue;
   const std::string bytes = g.weights[i].data();
   std::vector<float> values(bytes.size() / sizeof(float)), scales;
   if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
   weight w{g.new_name(g.weights[i].name + "/int8"), dtype::i8, g.weights[i].dims, {}, {}, {}};
-  if (!to_int8(values.data(), w.dims, axes[i], w.constant, scales)) continue;
+  if (!to_int8(values.data(), w.dims, axes[i], most, w.constant, scales)) continue;
   weight scale{g.new_name(g.weights[i].name + "/scale"), dtype::f32, {}, {}, {}, {}};
   scale.dims = {static_cast<std::int64_t>(scales.size())};
   scale.constant.assign(reinterpret_cast<const char*>(scales.data()), scales.size() * sizeof(float));
@@ -31179,9 +32202,15 @@ void quantize_weights(G& g) {
       {w.name, scale.name},
       {name},
       attributes().set("axis", axes[i])});
+  if (scales_of != nullptr) (*scales_of)[name] = scales;
   g.weights[i] = std::move(w);
   g.weights.push_back(std::move(scale));
  }
+ return first;
+}
+template <class G>
+void quantize_weights(G& g) {
+ std::vector<node_entry> first = quantized_weights(g, [](const weight&) { return true; });
  g.nodes.insert(g.nodes.begin(), std::make_move_iterator(first.begin()), std::make_move_iterator(first.end()));
 }
 }
@@ -32370,9 +33399,8 @@ recurrence read_recurrence(G& g, int node) {
     r.bias = g.t.argument(r.projected, 1 - k);
    }
  }
- strided_view v;
  const bool plain = g.is(product, "matmul") && g.t.words_of(product)[0] == 0 && g.t.words_of(product)[1] == 0;
- if (plain && g.rank(g.t.argument(product, 1)) == 2 && g.backed(g.t.argument(product, 1), v) && v.is_contiguous()) {
+ if (plain && g.rank(g.t.argument(product, 1)) == 2 && g.known(g.t.argument(product, 1))) {
   r.input = g.t.argument(product, 0);
   r.kernel = g.t.argument(product, 1);
   if (r.mask < 0 && reversed_axis(g, r.input) == 1) {
@@ -32390,8 +33418,16 @@ inline std::vector<int> gate_order(const recurrence& r) {
  return {0};
 }
 template <class G>
-std::string recurrent_kernel(G& g, const recurrence& r, const strided_view& v) {
- const std::int64_t in = v.dims[0], units = v.dims[1] / r.gates;
+std::string recurrent_kernel(G& g, const recurrence& r, int node) {
+ const std::int64_t in = g.extent_of(node, 0), units = g.extent_of(node, 1) / r.gates;
+ strided_view v;
+ if (!g.backed(node, v) || !v.is_contiguous()) {
+  const std::string turned = g.transpose(g.plain(node), {1, 0});
+  if (r.gates != 4) return g.unsqueeze(turned, {0});
+  const std::string parts = g.emit("Reshape", {turned, g.integers({r.gates, units, in})});
+  const std::string ordered = g.emit("Gather", {parts, g.integers({0, 3, 1, 2})}, attributes().set("axis", 0));
+  return g.emit("Reshape", {ordered, g.integers({1, r.gates * units, in})});
+ }
  return g.initializer(v.reshaped({in, r.gates, units}).permuted({1, 2, 0}), {1, r.gates * units, in}, gate_order(r));
 }
 template <class G>
@@ -32450,12 +33486,9 @@ std::string steps_in_front(G& g, const std::string& x, const std::string& counte
 template <class G>
 void write_recurrent(G& g, int node) {
  const recurrence r = read_recurrence(g, node);
- strided_view recurrent, kernel;
  const dtype type = g.at(node).type;
  if (!r.valid) return g.refuse(node, "with dropout, or for a derivative");
- if (!g.backed(r.recurrent, recurrent) || !recurrent.is_contiguous())
-  return g.refuse(node, "whose recurrent kernel is computed");
- const std::int64_t units = recurrent.dims[0], time = g.extent_of(r.projected, 1),
+ const std::int64_t units = g.extent_of(r.recurrent, 0), time = g.extent_of(r.projected, 1),
      batch = g.extent_of(r.projected, 0);
  const int input = r.input >= 0 ? r.input : r.projected;
  const order time_first{1, 0, 2};
@@ -32470,9 +33503,9 @@ void write_recurrent(G& g, int node) {
  if (r.hidden >= 0) hidden = g.unsqueeze(g.plain(r.hidden), {0});
  if (r.state >= 0) state = g.unsqueeze(g.plain(r.state), {0});
  std::vector<std::string> operands{x,
-         r.kernel >= 0 && g.backed(r.kernel, kernel) ? recurrent_kernel(g, r, kernel)
-                    : identity_kernel(g, r, units, type),
-         recurrent_kernel(g, r, recurrent),
+         r.kernel >= 0 ? recurrent_kernel(g, r, r.kernel)
+             : identity_kernel(g, r, units, type),
+         recurrent_kernel(g, r, r.recurrent),
          recurrent_bias(g, r, units, type),
          lengths,
          hidden,
@@ -32903,32 +33936,42 @@ inline constexpr bool
 
 namespace tapegraph::io {
 
-/// Writes the graph by which a model predicts, and its weights, as an ONNX file. Inputs and outputs
-/// have their names ("input" and "output" in models that have one of each), the run-time extents of
-/// `tg::dyn` are "batch", those of `tg::dim<"time">` are "time". The file appears when it is
-/// complete, and is the same in all modes; custom operations of tg::traced are refused. Throws
-/// argument_error for another opset, and one that names every operation that ONNX does not have, and data_error if the file
-/// cannot be written.
-template <class Model>
-void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
+namespace detail {
+template <class Model, class F>
+void with_onnx_graph(const Model& model, const onnx_options& options, const F& f) {
  if (options.opset < onnx::opset_version || options.opset > onnx::newest_opset)
   throw argument_error("export_onnx: opset " + std::to_string(options.opset) + ", those from " +
        std::to_string(onnx::opset_version) + " to " + std::to_string(onnx::newest_opset) +
        " are written");
  ir::model_trace t;
  std::vector<onnx::user_rule> rules;
- onnx::detail::trace_prediction(model, t);
+ const auto& variables = onnx::detail::trace_prediction(model, t);
  if constexpr (onnx::detail::compiled_prediction<Model>)
   rules = onnx::detail::rules_of<typename onnx::detail::prediction_of<Model>::stage>();
  ir::simplify(t);
  ir::eliminate_common_subexpressions(t);
  ir::eliminate_dead_nodes(t);
- onnx::graph g(t, model.variables(), rules);
+ onnx::graph g(t, variables, rules);
  g.prefix_masks = options.prefix_masks;
  g.opset = options.opset;
  onnx::detail::fill(g, t);
- if (options.int8_weights) onnx::quantize_weights(g);
- detail::write_onnx(path, g, options);
+ f(g);
+}
+}
+
+/// Writes the graph by which a model predicts, and its weights, as an ONNX file. Inputs and outputs
+/// have their names ("input" and "output" in models that have one of each), the run-time extents of
+/// `tg::dyn` are "batch", those of `tg::dim<"time">` are "time". The file appears when it is
+/// complete, and is the same in all modes. A model that load_onnx made may be written again, with
+/// another opset. Custom operations of tg::traced are refused. Throws argument_error for another
+/// opset, and one that names every operation that ONNX does not have, and data_error if the file
+/// cannot be written.
+template <class Model>
+void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
+ detail::with_onnx_graph(model, options, [&](auto& g) {
+  if (options.int8_weights) onnx::quantize_weights(g);
+  detail::write_onnx(path, g, options);
+ });
 }
 }
 // -- tapegraph/io/save_program.hpp
@@ -33099,8 +34142,8 @@ private:
 template <class Model>
 void save_program(const Model& model, const files::path& path, const onnx_options& options = {}) {
  ir::model_trace t;
- onnx::detail::trace_prediction(model, t);
- const detail::program_writer writer(t, model.variables());
+ const auto& variables = onnx::detail::trace_prediction(model, t);
+ const detail::program_writer writer(t, variables);
  detail::write_onnx(path, writer.graph, options);
 }
 }
@@ -33237,7 +34280,7 @@ inline void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
 }
 inline void read_event_file(const files::path& path, const read_events_options& options, scalar_collection& to) {
  const std::vector<std::uint8_t> bytes = read_file(path);
- const std::string name = path.string();
+ const std::string& name = path.string();
  record_cursor records({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name);
  for (;;) {
   const record_place place = records.place();
@@ -35150,6 +36193,7 @@ struct pytorch_view {
  dtype type = dtype::f32;
  std::vector<std::int64_t> shape{}, strides{};
  std::int64_t offset = 0, stored = 0;
+ bool negated = false;
 };
 class pytorch_walk {
 public:
@@ -35341,6 +36385,10 @@ private:
   view.offset = integer(arguments.items[1], name);
   view.shape = integers(arguments.items[2], name);
   view.strides = integers(arguments.items[3], name);
+  const std::size_t bits = untyped ? 7 : 6; // {"neg": True} of the imaginary part of a conjugate, say
+  if (arguments.items.size() > bits)
+   if (const std::uint32_t* const neg = find(arguments.items[bits], "neg"))
+    view.negated = all_[*neg].kind == pickle_kind::boolean && all_[*neg].integer != 0;
   if (view.shape.size() != view.strides.size()) fail(name, "a shape and strides of different lengths");
   views.push_back(std::move(view));
  }
@@ -35443,12 +36491,15 @@ inline pytorch_legacy read_pytorch_legacy(std::span<const std::byte> file, const
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35489,6 +36540,24 @@ inline bool is_pytorch_legacy(const files::path& path) {
    what + ": not a file of torch.save" +
    (head.starts_with("\x80") ? ", a pickle of something else" : ", which begins as a zip archive"));
  return false;
+}
+inline bool negate_elements(host_array& array) {
+ if (array.type == dtype::boolean) return false;
+ const std::size_t width = size_of(array.type);
+ visit_type(array.type, [&]<class T>(std::type_identity<T>) {
+  for (std::size_t at = 0; at < array.bytes.size(); at += width) {
+   std::byte* const from = array.bytes.data() + at;
+   if constexpr (is_floating_type<T>) {
+    from[std::endian::native == std::endian::little ? width - 1 : 0] ^= std::byte{0x80};
+   } else if constexpr (!std::is_same_v<T, bool>) {
+    std::make_unsigned_t<T> item;
+    std::memcpy(&item, from, width);
+    item = static_cast<std::make_unsigned_t<T>>(0 - item);
+    std::memcpy(from, &item, width);
+   }
+  }
+ });
+ return true;
 }
 template <class Storage>
 void read_pytorch_views(pytorch_file& file, const std::vector<pytorch_view>& views, const std::string& what,
@@ -35535,6 +36604,8 @@ void read_pytorch_views(pytorch_file& file, const std::vector<pytorch_view>& vie
    if (swap && width > 1)
     for (auto at = array.bytes.begin(); at != array.bytes.end(); at += static_cast<std::ptrdiff_t>(width))
      std::reverse(at, at + static_cast<std::ptrdiff_t>(width));
+   if (view.negated && !negate_elements(array))
+    throw data_error(name + ": a negative view of " + name_of(view.type));
    if (view.type == dtype::boolean)
     for (const std::byte b : array.bytes)
      if (b > std::byte{1})
@@ -35777,6 +36848,9 @@ public:
  /// The graph up to one of its values, which becomes its only output, for another head. Throws
  /// argument_error for a name that no node gives.
  onnx_model until(std::string_view value) const;
+ /// The same for several values, which become the outputs in this order; inputs, initializers and outputs are
+ /// values, too.
+ onnx_model until_all(const std::vector<std::string>& values) const;
 
  /// Applies the graph to nodes. With one output it is a model function of
  /// tg::compile<tg::traced>.
@@ -35788,6 +36862,11 @@ public:
   const graph_node all[]{graph_node(x)...};
   return the_only(call(scope, all));
  }
+
+ /// Traces the prediction again, for io/onnx.hpp and io/save_program.hpp, which write it as another file. Returns the
+ /// variables of the trace: the model's, and what the file has as constants. Throws argument_error where the graph
+ /// needs numbers for the extents of its inputs, or takes or gives integers that nodes hold in wider ones.
+ variable_list trace_prediction(ir::model_trace& t) const;
 
 private:
  friend class tapegraph::detail::hidden_onnx;
@@ -35939,6 +37018,18 @@ public:
   case 4: to.copy_strided<std::uint32_t>(*this, step, at); break;
   default: to.copy_strided<std::uint64_t>(*this, step, at); break;
   }
+  return to;
+ }
+
+ /// The same elements with blocks of axis 1 in another order: block k of the result is block blocks[k] of this.
+ array with_blocks(const std::vector<int>& blocks) const {
+  array to = *this;
+  const std::size_t chunk = byte_count() / static_cast<std::size_t>(dims_[0]) / blocks.size();
+  for (std::size_t i = 0; i < byte_count() / chunk; ++i)
+   std::memcpy(to.bytes_.data() + i * chunk,
+      bytes_.data() +
+       (i - i % blocks.size() + static_cast<std::size_t>(blocks[i % blocks.size()])) * chunk,
+      chunk);
   return to;
  }
 
@@ -36578,8 +37669,11 @@ constexpr dtype carrier_of(dtype type) {
 }
 constexpr bool is_integer(dtype type) { return !is_floating(type) && type != dtype::boolean; }
 
+struct value;
+using value_pointer = std::shared_ptr<value>;
+
 /// A tensor while a graph is read: known elements, or a node, or both after a rule requested the
-/// node.
+/// node. Or a sequence of tensors.
 struct value {
  dtype type = dtype::f32;
  array_pointer known;
@@ -36587,6 +37681,8 @@ struct value {
  bool traced = false, refused = false;
  std::vector<int> axes; ///< axis i of the node is ONNX's axis axes[i]; empty: in order
  std::string weight; ///< the name of the initializer in `known`, if training may change it
+ bool sequence = false; ///< of `items`
+ std::vector<value_pointer> items;
 
  bool in_order() const { return axes.empty(); }
  int rank() const { return known ? known->rank() : node.rank(); }
@@ -36599,14 +37695,22 @@ struct value {
   return s;
  }
 };
-using value_pointer = std::shared_ptr<value>;
 
 /// A float initializer as the model holds it.
 struct weight {
  std::string name, path;
  std::vector<int> order; ///< axis i of the variable is axis order[i] of the initializer; empty: in order
+ std::vector<int> gates; ///< block k of the initializer's axis 1 is block gates[k] of the file's; empty: in order
  bool trainable = true;
 };
+
+/// Of LSTM, GRU and RNN: the library's k-th gate is ONNX's gate [k]. Empty for other operators.
+inline std::vector<int> recurrent_gates(const std::string& type) {
+ if (type == "LSTM") return {0, 2, 3, 1};
+ if (type == "GRU") return {0, 1, 2};
+ if (type == "RNN") return {0};
+ return {};
+}
 
 /// What all traces of one file share.
 struct store {
@@ -36672,9 +37776,12 @@ public:
  void set_opset(std::int64_t v) { opset_ = v; }
  /// Of the trace's variables, in their order.
  std::vector<binding> bindings;
+ /// Whether the trace is a prediction by itself: it may have operations that only the CPU computes.
+ bool predicts = false;
 
  /// Returns the outputs of the model for these inputs. Throws argument_error with all refusals.
- std::vector<value_pointer> run(const std::vector<value_pointer>& inputs, const std::string& until = {});
+ std::vector<value_pointer> run(const std::vector<value_pointer>& inputs,
+        const std::vector<std::string>& until = {});
 
  /// Runs nodes [first, last) of the model's graph on these values and returns some of the results.
  std::vector<value_pointer> run_part(const std::map<std::string, value_pointer>& values, std::size_t first,
@@ -36702,6 +37809,7 @@ public:
 
  /// Returns the node of a value with its axes in order.
  graph_node plain(value& v) {
+  if (v.sequence) refuse("a sequence where a tensor is expected");
   if (!v.traced) {
    v.node = materialized(v);
    v.traced = true;
@@ -36719,10 +37827,18 @@ public:
  graph_node arranged(value& v, const std::vector<int>& axes) {
   if (!v.traced && !v.weight.empty()) {
    const weight& w = store_.weights.at(v.weight);
-   if (w.order == axes) return weight_node(w);
+   if (w.order == axes && w.gates.empty()) return weight_node(w);
   }
   if (v.traced && v.axes == axes) return v.node;
   return transposed(plain(v), axes);
+ }
+ /// The node of a weight that is kept in this order of gates and axes, if the value is one.
+ bool kept_so(value& v, const std::vector<int>& gates, const std::vector<int>& axes, graph_node& found) {
+  if (v.weight.empty()) return false;
+  const weight& w = store_.weights.at(v.weight);
+  if (w.order != axes || w.gates != gates) return false;
+  found = weight_node(w);
+  return true;
  }
  graph_node transposed(const graph_node& x, const std::vector<int>& order) {
   transpose_op::attributes a;
@@ -36771,12 +37887,19 @@ private:
    std::vector<int> back(w.order.size());
    for (std::size_t i = 0; i < w.order.size(); ++i)
     back[static_cast<std::size_t>(w.order[i])] = static_cast<int>(i);
-   return transposed(stored, back);
+   const graph_node plain = transposed(stored, back);
+   if (w.gates.size() < 2) return plain;
+   std::vector<graph_node> blocks(w.gates.size());
+   const std::int64_t units = plain.shape()[1].value / static_cast<std::int64_t>(blocks.size());
+   for (std::size_t k = 0; k < blocks.size(); ++k)
+    blocks[static_cast<std::size_t>(w.gates[k])] = tapegraph::detail::part_of(
+     plain, 1, static_cast<std::int64_t>(k) * units, units, std::source_location::current());
+   return tapegraph::concat(blocks, 1);
   }
   if (!v.known->symbolic()) return constant(*v.known);
   std::vector<graph_node> items;
   for (const std::int64_t i : v.known->as_integers())
-   items.push_back(reshape(graph_node(&t_, t_.extent_value({i, &t_.extents}, dtype::i64)), {1}));
+   items.push_back(reshape(graph_node(&t_, t_.extent_value({i, &t_.extents}, carrier_of(v.type))), {1}));
   return reshape(tapegraph::concat(items, 0), v.known->shape());
  }
  graph_node weight_node(const weight& w) {
@@ -37008,6 +38131,28 @@ private:
 namespace tapegraph::io::onnx_import {
 
 namespace detail {
+inline void give_extents(call& c, const array& items, dtype type) {
+ if (type == dtype::i64) return c.give_known(0, items);
+ if (items.symbolic()) {
+  const value_pointer v = c.on.make_known(items);
+  v->type = type;
+  return c.give(0, v);
+ }
+ array narrow(type, items.dims());
+ for (std::int64_t i = 0; i < items.size(); ++i)
+  static_cast<std::int32_t*>(narrow.data())[i] = static_cast<std::int32_t>(items.integer(i));
+ c.give_known(0, std::move(narrow));
+}
+inline void give_extents(call& c, const array& items) {
+ give_extents(c, items, c.type(c.node().type == "Where" ? 1 : 0));
+}
+inline bool holds_extents(dtype type) { return type == dtype::i64 || type == dtype::i32; }
+inline bool looks_symbolic(const array& a) {
+ if (a.symbolic()) return false;
+ for (std::int64_t i = 0; i < a.size(); ++i)
+  if (is_symbolic(a.integer(i))) return true;
+ return false;
+}
 inline bool arithmetic_of_extents(call& c, const std::string& op) {
  const array &a = *c.known(0), &b = *c.known(1);
  if (a.rank() > 1 || b.rank() > 1) return false;
@@ -37023,7 +38168,13 @@ inline bool arithmetic_of_extents(call& c, const std::string& op) {
    items.push_back((x - y).value);
   else if (op == "Mul")
    items.push_back((x * y).value);
-  else if (y.known()) {
+  else if (op == "Max") {
+   if (x.value != y.value && !(x.known() && y.known()) && !(x.known() && x.value <= 0) &&
+    !(y.known() && y.value <= 0))
+    return false;
+   const bool first = x.known() && y.known() ? x.value > y.value : !x.known();
+   items.push_back(first ? x.value : y.value);
+  } else if (y.known()) {
    if (y.value <= 0 || (x.known() && x.value < 0)) return false;
    items.push_back((x / y.value).value);
   } else {
@@ -37034,7 +38185,7 @@ inline bool arithmetic_of_extents(call& c, const std::string& op) {
    items.push_back(quotient);
   }
  }
- c.give_known(0, array::integers(items, a.rank() == 0 && b.rank() == 0));
+ give_extents(c, array::integers(items, a.rank() == 0 && b.rank() == 0));
  return true;
 }
 inline bool slice_of_extents(call& c) {
@@ -37054,7 +38205,7 @@ inline bool slice_of_extents(call& c) {
  const auto clipped = [n](std::int64_t v) { return std::clamp<std::int64_t>(v < 0 ? v + n : v, 0, n); };
  std::vector<std::int64_t> items;
  for (std::int64_t i = clipped(starts[0]); i < clipped(ends[0]); i += steps[0]) items.push_back(a.integer(i));
- c.give_known(0, array::integers(items));
+ give_extents(c, array::integers(items));
  return true;
 }
 inline bool reshaped_extents(call& c, const std::string& op) {
@@ -37064,21 +38215,85 @@ inline bool reshaped_extents(call& c, const std::string& op) {
  const std::vector<std::int64_t> axes = c.has(1) ? c.known(1)->as_integers() : c.integers("axes");
  if (axes.size() > 1 || (!axes.empty() && axes[0] != 0 && axes[0] != -1)) return false;
  same.set_dims(drops ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{1});
- c.give_known(0, std::move(same));
+ give_extents(c, std::move(same));
  return true;
+}
+inline bool product_of_extents(call& c) {
+ const array& items = *c.known(0);
+ const std::vector<std::int64_t> axes = c.integers("axes", {0});
+ if (items.rank() != 1 || c.has(1) || axes.size() != 1 || (axes[0] != 0 && axes[0] != -1) ||
+  c.integer("noop_with_empty_axes", 0) != 0)
+  return false;
+ extent product(1, &c.on.trace().extents);
+ for (std::int64_t i = 0; i < items.size(); ++i) product = product * extent(items.integer(i), &c.on.trace().extents);
+ give_extents(c, array::integers({product.value}, c.integer("keepdims", 1) == 0));
+ return true;
+}
+inline bool relaid_extents(call& c) {
+ array same = *c.known(0);
+ const array& dims = *c.known(1);
+ if (dims.symbolic() || dims.size() > 1) return false;
+ const std::int64_t one = dims.size() == 0 ? 1 : dims.integer(0);
+ if (dims.size() == 0 ? same.size() != 1 : one != -1 && one != same.size()) return false;
+ same.set_dims(dims.size() == 0 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{same.size()});
+ c.integer("allowzero", 0);
+ return give_extents(c, std::move(same)), true;
+}
+inline bool equal_extents(call& c) {
+ const array &a = *c.known(0), &b = *c.known(1);
+ const std::int64_t n = a.size() == 1 ? b.size() : a.size();
+ if ((a.size() != 1 && a.size() != n) || (b.size() != 1 && b.size() != n)) return false;
+ array equal(dtype::boolean,
+    a.rank() == 0 && b.rank() == 0 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{n});
+ for (std::int64_t i = 0; i < n; ++i) {
+  const std::int64_t x = a.integer(a.size() == 1 ? 0 : i), y = b.integer(b.size() == 1 ? 0 : i);
+  const bool unknown = (a.symbolic() && is_symbolic(x)) || (b.symbolic() && is_symbolic(y));
+  if (unknown && x != y) {
+   const std::int64_t other = a.symbolic() && is_symbolic(x) ? y : x;
+   if (other >= 0 || is_symbolic(other)) return false;
+  }
+  static_cast<bool*>(equal.data())[i] = x == y;
+ }
+ return c.give_known(0, std::move(equal)), true;
+}
+inline bool chosen_extents(call& c) {
+ for (int i = 0; i < 3; ++i)
+  if (!c.has(i) || c.known(i)->rank() > 1 || c.known(i)->size() > 64 ||
+   (i == 0 ? c.type(i) != dtype::boolean : !holds_extents(c.type(i)) || c.type(i) != c.type(1)))
+   return false;
+ const array &which = *c.known(0), &yes = *c.known(1), &no = *c.known(2);
+ const std::int64_t n = which.size();
+ if (which.rank() != yes.rank() || yes.rank() != no.rank() || yes.size() != n || no.size() != n) return false;
+ std::vector<std::int64_t> items;
+ for (std::int64_t i = 0; i < n; ++i) items.push_back((which.integer(i) != 0 ? yes : no).integer(i));
+ return give_extents(c, array::integers(items, which.rank() == 0)), true;
 }
 }
 
 inline bool compute_extents(call& c) {
  const std::string& op = c.node().type;
+ if (op == "Where") return detail::chosen_extents(c);
  for (int i = 0; i < c.inputs(); ++i)
-  if (c.has(i) && (c.type(i) != dtype::i64 || c.known(i)->rank() > 1 || c.known(i)->size() > 64)) return false;
+  if (c.has(i) && (!detail::holds_extents(c.type(i)) || c.known(i)->rank() > 1 || c.known(i)->size() > 64 ||
+      ((op != "Slice" || i == 0) && detail::looks_symbolic(*c.known(i)))))
+   return false;
  if (!c.has(0)) return false;
- if (op == "Add" || op == "Sub" || op == "Mul" || op == "Div")
-  return c.has(1) && detail::arithmetic_of_extents(c, op);
+ if (op == "Add" || op == "Sub" || op == "Mul" || op == "Div" || op == "Max")
+  return c.inputs() == 2 && c.has(1) && c.type(0) == c.type(1) && detail::arithmetic_of_extents(c, op);
+ if (op == "ReduceProd") return detail::product_of_extents(c);
  if (op == "Slice" && c.known(0)->rank() == 1) return detail::slice_of_extents(c);
  if (op == "Squeeze" || op == "Unsqueeze") return detail::reshaped_extents(c, op);
- if (op == "Identity" || (op == "Cast" && c.integer("to", 0) == 7)) return c.give(0, c.pointer(0)), true;
+ if (op == "Reshape") return c.has(1) && detail::relaid_extents(c);
+ if (op == "Equal") return c.has(1) && detail::equal_extents(c);
+ if (op == "Identity") return c.give(0, c.pointer(0)), true;
+ if (op == "Cast" && (c.integer("to", 0) == 6 || c.integer("to", 0) == 7)) {
+  if (c.known(0)->symbolic() || c.integer("to", 0) == 7) {
+   array same = array::integers(c.known(0)->as_integers());
+   same.set_dims(c.known(0)->dims());
+   return detail::give_extents(c, same, c.integer("to", 0) == 6 ? dtype::i32 : dtype::i64), true;
+  }
+  return false;
+ }
  if (op == "Gather" && c.known(0)->rank() == 1) {
   const std::int64_t axis = c.integer("axis", 0);
   const array &from = *c.known(0), &at = *c.known(1);
@@ -37090,18 +38305,18 @@ inline bool compute_extents(call& c) {
     refuse("index " + std::to_string(at.integer(i)) + " of " + std::to_string(from.size()));
    items.push_back(from.integer(k));
   }
-  return c.give_known(0, array::integers(items, at.rank() == 0)), true;
+  return detail::give_extents(c, array::integers(items, at.rank() == 0)), true;
  }
  if (op == "Concat") {
   std::vector<std::int64_t> items;
   const std::int64_t axis = c.integer("axis", 0);
   if (axis != 0 && axis != -1) return false;
   for (int i = 0; i < c.inputs(); ++i) {
-   if (!c.has(i) || c.known(i)->rank() != 1) return false;
+   if (!c.has(i) || c.known(i)->rank() != 1 || c.type(i) != c.type(0)) return false;
    const auto more = c.known(i)->as_integers();
    items.insert(items.end(), more.begin(), more.end());
   }
-  return c.give_known(0, array::integers(items)), true;
+  return detail::give_extents(c, array::integers(items)), true;
  }
  return false;
 }
@@ -37690,6 +38905,11 @@ inline std::int64_t known_extent(const extent& e, const char* what) {
 
 /// A constant of these numbers.
 inline node constant_of(call& c, const std::vector<double>& items, std::vector<std::int64_t> dims, dtype type) {
+ if (type == dtype::f32) {
+  array a(dtype::f32, std::move(dims));
+  for (std::size_t i = 0; i < items.size(); ++i) static_cast<float*>(a.data())[i] = static_cast<float>(items[i]);
+  return c.on.constant(a);
+ }
  array a(dtype::f64, std::move(dims));
  if (!items.empty()) std::memcpy(a.data(), items.data(), items.size() * sizeof(double));
  return converted(c.on.constant(a), dtype::f64, type);
@@ -37707,6 +38927,50 @@ inline node sliced(const node& x, const std::vector<range>& ranges) {
  return graph::invoke<slice_op>(a, &target, std::source_location::current(), x);
 }
 inline node with_axis(const node& x, int at) { return expand_dims(x, axes_of({at})); }
+
+/// A node that the file does not have, by which a rule computes: what is known stays known.
+struct added_node {
+ std::string type;
+ std::vector<value_pointer> in;
+ std::vector<attribute> attributes;
+ std::int64_t opset;
+};
+inline value_pointer computed(call& c, const added_node& added) {
+ file_node n;
+ n.name = c.node().name.empty() && !c.node().outputs.empty() ? c.node().outputs.front() : c.node().name;
+ n.type = added.type;
+ n.attributes = added.attributes;
+ n.outputs = {"result"};
+ environment inside;
+ inside.values[""] = nullptr;
+ for (std::size_t i = 0; i < added.in.size(); ++i) {
+  n.inputs.push_back("operand " + std::to_string(i));
+  inside.values[n.inputs.back()] = added.in[i];
+ }
+ const std::int64_t before = c.opset();
+ c.on.set_opset(added.opset);
+ c.on.run_node(n, inside);
+ c.on.set_opset(before);
+ const value_pointer result = inside.values["result"];
+ if (result->refused) refuse("its parts do not fit together");
+ return result;
+}
+/// The values side by side along an axis, which is a new one if they are `raised`.
+inline value_pointer joined(call& c, std::vector<value_pointer> parts, int axis, bool raised) {
+ if (raised)
+  for (value_pointer& v : parts)
+   v = computed(c, {"Unsqueeze",
+       {v, c.on.make_known(array::integers({axis}))},
+       {},
+       std::max<std::int64_t>(c.opset(), 13)});
+ attribute where;
+ where.name = "axis";
+ where.type = attribute::integer;
+ where.i = axis;
+ return computed(c, {"Concat", std::move(parts), {where}, std::max<std::int64_t>(c.opset(), 4)});
+}
+/// The limit of parts that an operator makes: graphs of more take too long to build.
+inline constexpr std::int64_t most_parts = 1000;
 
 /// Computes in float where elements have 16 bits and the operation does not accept them.
 template <class F>
@@ -37738,11 +39002,11 @@ inline std::vector<value_pointer> run_body(call& c, const file_graph& g, const s
   if (v->refused) refuse("its body is refused");
  return results;
 }
-inline node stacked_parts(call& c, const std::vector<value_pointer>& parts, int axis, bool backwards) {
- std::vector<node> raised;
- for (const value_pointer& v : parts) raised.push_back(with_axis(c.on.plain(*v), axis));
- if (backwards) std::reverse(raised.begin(), raised.end());
- return tapegraph::concat(raised, axis);
+inline value_pointer stacked_parts(call& c, std::vector<value_pointer> parts, int axis, bool backwards) {
+ for (const value_pointer& v : parts)
+  if (v->sequence) refuse("a sequence for each step");
+ if (backwards) std::reverse(parts.begin(), parts.end());
+ return joined(c, std::move(parts), axis, true);
 }
 
 inline void scan_rule(call& c) {
@@ -37795,11 +39059,11 @@ inline void scan_rule(call& c) {
    const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
    if (all_parts.empty()) refuse("a body with fewer outputs");
    const int axis = c.axis(old ? 0 : at(axes_out, k - states, 0), all_parts[0]->rank() + 1);
-   const node joined = stacked_parts(c, all_parts, axis, at(reverse_out, k - states, 0) != 0);
+   const value_pointer side_by_side = stacked_parts(c, all_parts, axis, at(reverse_out, k - states, 0) != 0);
    if (old)
-    whole[static_cast<std::size_t>(k)].push_back(with_axis(joined, 0));
+    whole[static_cast<std::size_t>(k)].push_back(with_axis(c.on.plain(*side_by_side), 0));
    else
-    c.give(k, joined, all_parts[0]->type);
+    c.give(k, side_by_side);
   }
  }
  for (int k = 0; old && k < c.outputs(); ++k) c.give(k, tapegraph::concat(whole[static_cast<std::size_t>(k)], 0));
@@ -37828,7 +39092,7 @@ inline void loop_rule(call& c) {
   in.insert(in.end(), state.begin(), state.end());
   const auto results = run_body(c, *body->g, in);
   if (static_cast<int>(results.size()) < states + 1) refuse("a body with fewer outputs than states");
-  go_on = c.has(1) || !results[0]->known ? results[0] : results[0];
+  go_on = results[0];
   for (int k = 0; k < states; ++k) state[static_cast<std::size_t>(k)] = results[static_cast<std::size_t>(k) + 1];
   for (std::size_t k = 0; k < parts.size() && states + 1 + k < results.size(); ++k)
    parts[k].push_back(results[static_cast<std::size_t>(states) + 1 + k]);
@@ -37840,12 +39104,20 @@ inline void loop_rule(call& c) {
   }
   const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
   if (all_parts.empty()) refuse("of no step");
-  c.give(k, stacked_parts(c, all_parts, 0, false), all_parts[0]->type);
+  c.give(k, stacked_parts(c, all_parts, 0, false));
  }
+}
+
+inline void optional_has_element(call& c) {
+ array there(dtype::boolean, {});
+ *static_cast<bool*>(there.data()) = c.has(0);
+ c.give_known(0, std::move(there));
 }
 
 inline std::span<const operator_rule> control() {
  static constexpr auto table = std::to_array<operator_rule>({
+  {"OptionalHasElement", &optional_has_element}, // of tensors, which no optional value holds
+  {"OptionalGetElement", [](call& c) { c.give(0, c.pointer(0)); }},
   {"Scan", &scan_rule},
   {"Loop", &loop_rule},
  });
@@ -39410,6 +40682,7 @@ inline void if_rule(call& c) {
   const node which = reshape(c.plain(0), shape{});
   for (std::size_t k = 0; k < a.size() && k < b.size(); ++k) {
    if (a[k]->refused || b[k]->refused) refuse_symbols("a branch of it is refused");
+   if (a[k]->sequence || b[k]->sequence) refuse_symbols("by a value, with sequences as results");
    if (a[k]->type != b[k]->type || !(a[k]->dims() == b[k]->dims()))
     refuse_symbols("by a value, its branches having several shapes");
    c.give(static_cast<int>(k), eval(where(which, c.on.plain(*a[k]), c.on.plain(*b[k]))), a[k]->type);
@@ -39673,6 +40946,86 @@ inline void deform_conv(call& c) {
  c.give(0, converted(reshape(y, shape_of_items(c, dims)), inner, type), type);
 }
 
+/// RoiAlign with as many points in a bin as pixels, which depends on the regions: computed from numbers. Where they depend
+/// on inputs, stages.hpp cuts the graph here.
+inline void adaptive_roi_align(call& c, bool largest, bool half_pixel, double scale, std::int64_t height,
+       std::int64_t width) {
+ for (const int i : {0, 1, 2})
+  if (c.operand(i); c.known(i) == nullptr || c.known(i)->symbolic())
+   refuse_symbols("sampling_ratio = 0 of regions that are not known before");
+ const array &image = *c.known(0), &regions = *c.known(1), &of_image = *c.known(2);
+ if (height < 1 || width < 1 || image.rank() != 4 || regions.rank() != 2 || regions.dims()[1] != 4 ||
+  of_image.size() != regions.dims()[0])
+  refuse("of an image of rank " + std::to_string(image.rank()) + " with regions of shape " +
+   to_string(regions.shape()) + " in " + std::to_string(of_image.size()) + " images");
+ const std::int64_t images = image.dims()[0], channels = image.dims()[1], rows = image.dims()[2],
+     columns = image.dims()[3], count = regions.dims()[0];
+ if (rows < 1 || columns < 1) refuse("of an image without pixels");
+ std::vector<double> pixels(static_cast<std::size_t>(image.size()));
+ for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = image.number(static_cast<std::int64_t>(i));
+ array result(dtype::f64, {count, channels, height, width});
+ auto* const to = static_cast<double*>(result.data());
+ struct point {
+  std::size_t at[4];
+  double weight[4];
+ };
+ std::vector<point> points;
+ for (std::int64_t r = 0; r < count; ++r) {
+  const std::int64_t n = of_image.integer(r);
+  if (n < 0 || n >= images) refuse("a region of image " + std::to_string(n) + " of " + std::to_string(images));
+  double begin[2], bin[2];
+  std::int64_t grid[2];
+  const std::int64_t bins[2] = {height, width}, sizes[2] = {rows, columns};
+  for (const int k : {0, 1}) {
+   begin[k] = regions.number(4 * r + 1 - k) * scale - (half_pixel ? 0.5 : 0.0);
+   double length = regions.number(4 * r + 3 - k) * scale - (half_pixel ? 0.5 : 0.0) - begin[k];
+   if (!half_pixel) length = std::max(length, 1.0);
+   bin[k] = length / static_cast<double>(bins[k]);
+   constexpr double most = 1 << 12;
+   if (!(bin[k] <= most)) refuse("region " + std::to_string(r) + ", whose bins have too many points");
+   grid[k] = static_cast<std::int64_t>(std::max(std::ceil(bin[k]), 0.0));
+  }
+  const auto total = static_cast<double>(std::max<std::int64_t>(grid[0] * grid[1], 1));
+  for (std::int64_t b = 0; b < height * width; ++b) {
+   points.clear();
+   for (std::int64_t p = 0; p < grid[0] * grid[1]; ++p) {
+    const std::int64_t of_bin[2] = {b / width, b % width}, of_grid[2] = {p / grid[1], p % grid[1]};
+    std::int64_t low[2], high[2];
+    double part_of_high[2];
+    bool inside = true;
+    for (const int k : {0, 1}) {
+     double x = begin[k] + static_cast<double>(of_bin[k]) * bin[k] +
+       (static_cast<double>(of_grid[k]) + 0.5) * bin[k] / static_cast<double>(grid[k]);
+     inside = inside && x >= -1 && x <= static_cast<double>(sizes[k]);
+     x = std::clamp(x, 0.0, static_cast<double>(sizes[k] - 1));
+     low[k] = static_cast<std::int64_t>(x), high[k] = std::min(low[k] + 1, sizes[k] - 1);
+     part_of_high[k] = x - static_cast<double>(low[k]);
+    }
+    point q{};
+    for (const int k : {0, 1, 2, 3}) {
+     const std::int64_t y = k < 2 ? low[0] : high[0], x = k % 2 == 0 ? low[1] : high[1];
+     q.at[k] = static_cast<std::size_t>(y * columns + x);
+     q.weight[k] = inside ? (k < 2 ? 1 - part_of_high[0] : part_of_high[0]) *
+           (k % 2 == 0 ? 1 - part_of_high[1] : part_of_high[1])
+          : 0;
+    }
+    points.push_back(q);
+   }
+   for (std::int64_t channel = 0; channel < channels; ++channel) {
+    const double* const from = pixels.data() + (n * channels + channel) * rows * columns;
+    double sum = 0, most = points.empty() ? 0 : -std::numeric_limits<double>::infinity();
+    for (const point& q : points)
+     for (const int k : {0, 1, 2, 3}) {
+      const double v = q.weight[k] * from[q.at[k]];
+      sum += v, most = std::max(most, v);
+     }
+    to[(r * channels + channel) * height * width + b] = largest ? most : sum / total;
+   }
+  }
+ }
+ c.give(0, converted(c.on.constant(result), dtype::f64, c.type(0)), c.type(0));
+}
+
 inline void roi_align(call& c) {
  const std::string mode = c.text("mode", "avg"),
      pixels =
@@ -39684,8 +41037,7 @@ inline void roi_align(call& c) {
  if (mode != "avg" && mode != "max") refuse("mode = '" + mode + "'");
  if (pixels != "half_pixel" && pixels != "output_half_pixel")
   refuse("coordinate_transformation_mode = '" + pixels + "'");
- if (points < 1)
-  refuse("sampling_ratio = " + std::to_string(points) + ": a number of points that depends on regions");
+ if (points < 1) return adaptive_roi_align(c, mode == "max", pixels == "half_pixel", scale, height, width);
  if (height < 1 || width < 1 || c.rank(0) != 4 || c.rank(1) != 2) refuse("of rank " + std::to_string(c.rank(0)));
  const shape s = c.dims(0);
  const extent regions = c.dims(1)[0];
@@ -40137,6 +41489,424 @@ inline node two_scores(const node& s, bool complement) {
 }
 }
 #endif
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_SVM_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_SVM_HPP
+// -- tapegraph/io/onnx_import/rules_svm.hpp
+
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_RECORDS_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_RECORDS_HPP
+// -- tapegraph/ops/records/records.hpp
+
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_COUPLE_PAIRS_KERNEL_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_COUPLE_PAIRS_KERNEL_HPP
+// -- tapegraph/ops/records/couple_pairs_kernel.hpp
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_OPERATIONS_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_OPERATIONS_HPP
+// -- tapegraph/ops/records/operations.hpp
+
+#include <cstdint>
+#include <string_view>
+
+/// Operations on records that models of ai.onnx.ml consist of: the walk through decision trees, and probabilities of
+/// classes from those of pairs.
+
+namespace tapegraph {
+
+enum class branch : std::uint8_t { leq, lt, gte, gt, eq, neq };
+
+/// An inner node as the walk reads it: 16 bytes with splits of float. Children below 0 are leaves: ~leaf.
+template <class T>
+struct walked_node {
+ T split;
+ std::uint32_t feature; ///< and in the upper bits the mode, and whether a missing value says yes
+ std::int32_t child[2]; ///< no, yes
+
+ static constexpr std::uint32_t features = 1u << 28, missing = 1u << 31;
+ static constexpr std::int64_t words = sizeof(T) == 4 ? 4 : 6;
+};
+static_assert(sizeof(walked_node<float>) == 16 && sizeof(walked_node<double>) == 24);
+
+namespace detail {
+enum class all_branches : std::uint8_t { leq, lt, mixed };
+}
+
+/// leaves[record, tree] of records [records, features], nodes [nodes, words] and roots [trees].
+struct walk_trees_op : custom_op<3> {
+ static constexpr std::string_view name = "walk_trees";
+ static constexpr bool registers_where_used = true;
+ using result_element = std::int32_t;
+ struct attributes {
+  std::int64_t modes = 0; ///< detail::all_branches
+  std::int64_t missing = 0; ///< whether missing values say yes somewhere
+  std::int64_t depth = 0; ///< of the deepest tree
+ };
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = dtype::i32;
+  if (!io.require(io.in[0].dims.rank() == 2 && io.in[2].dims.rank() == 1,
+      "walk_trees: records are rows, roots a list"))
+   return;
+  io.result.push_back(io.in[0].dims[0]);
+  io.result.push_back(io.in[2].dims[0]);
+ }
+};
+
+/// [records, pairs] to [records, classes].
+struct couple_pairs_op : custom_op<1> {
+ static constexpr std::string_view name = "couple_pairs";
+ struct attributes {
+  std::int64_t classes = 2;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  if (!io.require(io.in[0].dims.rank() == 2, "couple_pairs: records are rows")) return;
+  io.result.push_back(io.in[0].dims[0]);
+  io.result.push_back(a.classes);
+ }
+};
+}
+#endif
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+namespace tapegraph::detail {
+template <class T>
+void couple(const T* pairs, std::int64_t classes, std::vector<T>& work, T* p) {
+ constexpr int most_steps = 100;
+ const auto n = static_cast<std::size_t>(classes);
+ const T close = T(0.005) / static_cast<T>(classes);
+ work.assign(2 * n * n + n, T(0));
+ T *const r = work.data(), *const q = r + n * n, *const qp = q + n * n;
+ for (std::size_t i = 0; i < n; ++i)
+  for (std::size_t j = i + 1; j < n; ++j, ++pairs) r[i * n + j] = *pairs, r[j * n + i] = 1 - *pairs;
+ for (std::size_t i = 0; i < n; ++i)
+  for (std::size_t j = 0; j < n; ++j)
+   if (i != j) q[i * n + i] += r[j * n + i] * r[j * n + i], q[i * n + j] = -r[j * n + i] * r[i * n + j];
+ for (std::size_t i = 0; i < n; ++i) p[i] = 1 / static_cast<T>(classes);
+ for (int step = 0; step < most_steps; ++step) {
+  T pqp = 0, error = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+   qp[i] = 0;
+   for (std::size_t j = 0; j < n; ++j) qp[i] += q[i * n + j] * p[j];
+   pqp += p[i] * qp[i];
+  }
+  for (std::size_t i = 0; i < n; ++i) error = std::max(error, std::fabs(qp[i] - pqp));
+  if (error < close) break;
+  for (std::size_t i = 0; i < n; ++i) {
+   const T step_of_i = (pqp - qp[i]) / q[i * n + i], sum = 1 + step_of_i;
+   p[i] += step_of_i;
+   pqp = (pqp + step_of_i * (step_of_i * q[i * n + i] + 2 * qp[i])) / sum / sum;
+   for (std::size_t j = 0; j < n; ++j) qp[j] = (qp[j] + step_of_i * q[i * n + j]) / sum, p[j] /= sum;
+  }
+ }
+}
+}
+template <class T>
+ requires std::is_same_v<T, float> || std::is_same_v<T, double>
+struct tapegraph::runtime::kernel<tapegraph::couple_pairs_op, T> {
+ static void run(const kernel_call& c) {
+  constexpr std::int64_t together = 64;
+  const std::int64_t records = c.in[0].extents[0], pairs = c.in[0].extents[1], classes = c.out[0].extents[1];
+  const std::int64_t tasks = (records + together - 1) / together;
+  cpu::parallel_for(tasks, records * pairs > 4096, [&](std::int64_t task) {
+   std::vector<T> work;
+   for (std::int64_t i = task * together; i < std::min(records, (task + 1) * together); ++i)
+    tapegraph::detail::couple(c.in[0].as<const T>() + i * pairs, classes, work,
+          c.out[0].as<T>() + i * classes);
+  });
+ }
+};
+#endif
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_WALK_TREES_KERNEL_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_OPS_RECORDS_WALK_TREES_KERNEL_HPP
+// -- tapegraph/ops/records/walk_trees_kernel.hpp
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+namespace tapegraph::detail {
+template <all_branches Modes, class T>
+bool says_yes(T v, const walked_node<T>& n) {
+ if constexpr (Modes == all_branches::leq) return v <= n.split;
+ if constexpr (Modes == all_branches::lt) return v < n.split;
+ switch (static_cast<branch>((n.feature >> 28) & 7)) {
+ case branch::leq: return v <= n.split;
+ case branch::lt: return v < n.split;
+ case branch::gte: return v >= n.split;
+ case branch::gt: return v > n.split;
+ case branch::eq: return v == n.split;
+ default: return v != n.split;
+ }
+}
+template <int Lanes, all_branches Modes, bool Missing, class T>
+void walk(const walked_node<T>* nodes, const T* const* x, std::int32_t* at) {
+ for (;;) {
+  std::int32_t ended = -1;
+  for (int k = 0; k < Lanes; ++k) {
+   const walked_node<T>& n = nodes[std::max(at[k], 0)];
+   const T v = x[k][n.feature % walked_node<T>::features];
+   bool yes = says_yes<Modes>(v, n);
+   if constexpr (Missing) yes = yes || (std::isnan(v) && (n.feature & walked_node<T>::missing) != 0);
+   const std::int32_t next = n.child[yes];
+   at[k] = at[k] < 0 ? at[k] : next;
+   ended &= at[k];
+  }
+  if (ended < 0) break;
+ }
+ for (int k = 0; k < Lanes; ++k) at[k] = ~at[k];
+}
+template <all_branches Modes, bool Missing, class T>
+void walk_block(const walked_node<T>* nodes, const std::int32_t* roots, const T* x, std::int64_t width,
+    std::int64_t trees, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
+    std::int32_t* leaves) {
+ constexpr int lanes = 8;
+ const T* rows[lanes];
+ std::int32_t at[lanes];
+ const auto one = [&](std::int64_t record, std::int64_t tree) {
+  at[0] = roots[tree], rows[0] = x + record * width;
+  walk<1, Modes, Missing>(nodes, rows, at);
+  leaves[record * trees + tree] = at[0];
+ };
+ const std::int64_t grouped = first + (last - first) / lanes * lanes;
+ for (std::int64_t t = begin; t < end; ++t)
+  for (std::int64_t r = first; r < grouped; r += lanes) {
+   for (int k = 0; k < lanes; ++k) at[k] = roots[t], rows[k] = x + (r + k) * width;
+   walk<lanes, Modes, Missing>(nodes, rows, at);
+   for (int k = 0; k < lanes; ++k) leaves[(r + k) * trees + t] = at[k];
+  }
+ for (std::int64_t r = grouped; r < last; ++r) {
+  std::int64_t t = begin;
+  for (; t + lanes <= end; t += lanes) {
+   for (int k = 0; k < lanes; ++k) at[k] = roots[t + k], rows[k] = x + r * width;
+   walk<lanes, Modes, Missing>(nodes, rows, at);
+   for (int k = 0; k < lanes; ++k) leaves[r * trees + t + k] = at[k];
+  }
+  for (; t < end; ++t) one(r, t);
+ }
+}
+}
+template <class T>
+ requires std::is_same_v<T, float> || std::is_same_v<T, double>
+struct tapegraph::runtime::kernel<tapegraph::walk_trees_op, T> {
+ static void run(const kernel_call& c) {
+  using tapegraph::detail::all_branches;
+  const auto a = attributes_of<tapegraph::walk_trees_op>(c);
+  switch (static_cast<all_branches>(a.modes)) {
+  case all_branches::leq: return a.missing ? run<all_branches::leq, true>(c) : run<all_branches::leq, false>(c);
+  case all_branches::lt: return a.missing ? run<all_branches::lt, true>(c) : run<all_branches::lt, false>(c);
+  default: return a.missing ? run<all_branches::mixed, true>(c) : run<all_branches::mixed, false>(c);
+  }
+ }
+private:
+ template <tapegraph::detail::all_branches Modes, bool Missing>
+ static void run(const kernel_call& c) {
+  constexpr std::int64_t records_of_task = 256, trees_of_task = 16;
+  constexpr double worth = 200'000;
+  const std::int64_t records = c.in[0].extents[0], width = c.in[0].extents[1], trees = c.in[2].extents[0];
+  const std::int64_t blocks = (trees + trees_of_task - 1) / trees_of_task;
+  const std::int64_t tasks = (records + records_of_task - 1) / records_of_task * blocks;
+  const double steps = static_cast<double>(records) * static_cast<double>(trees) *
+       static_cast<double>(attributes_of<tapegraph::walk_trees_op>(c).depth);
+  cpu::parallel_for(tasks, steps > worth, [&](std::int64_t task) {
+   const std::int64_t first = task / blocks * records_of_task, begin = task % blocks * trees_of_task;
+   tapegraph::detail::walk_block<Modes, Missing>(
+    static_cast<const tapegraph::walked_node<T>*>(c.in[1].data), c.in[2].as<const std::int32_t>(),
+    c.in[0].as<const T>(), width, trees, first, std::min(records, first + records_of_task), begin,
+    std::min(trees, begin + trees_of_task), c.out[0].as<std::int32_t>());
+  });
+ }
+};
+#endif
+
+/// The operations of ops/records/operations.hpp and their kernels, which no list has: programs without models of
+/// ai.onnx.ml have neither.
+#endif
+
+#include <cmath>
+#include <numeric>
+
+/// SVMClassifier and SVMRegressor of ai.onnx.ml: support vector machines
+/// (onnx.ai/onnx/operators/onnx_aionnxml_SVMClassifier.html). Records are compared with the support vectors in f32,
+/// and what they give is summed in f64, as in onnxruntime.
+
+namespace tapegraph::io::onnx_import {
+
+namespace rules {
+
+/// kernel_type and kernel_params of a machine.
+struct svm_kernel {
+ std::string type;
+ double gamma = 0, offset = 0, degree = 0;
+
+ explicit svm_kernel(call& c) : type(c.text("kernel_type", "LINEAR")) {
+  const std::vector<float> given = c.numbers("kernel_params");
+  if (type != "LINEAR" && type != "POLY" && type != "RBF" && type != "SIGMOID")
+   refuse("kernel_type = '" + type + "'");
+  if (!given.empty() && given.size() != 3)
+   refuse("kernel_params of " + std::to_string(given.size()) + " numbers, not gamma, coef0 and degree");
+  if (given.empty() && type != "LINEAR") refuse("kernel_type = '" + type + "' without kernel_params");
+  if (given.empty()) return;
+  gamma = static_cast<double>(given[0]), offset = static_cast<double>(given[1]);
+  degree = static_cast<double>(given[2]);
+ }
+
+ /// Of records [records, features] with each of `count` vectors: [records, count].
+ node values(call& c, const node& x, const std::vector<float>& vectors, std::int64_t count) const {
+  const std::int64_t width = known_extent(x.shape()[1], "a support vector machine");
+  if (static_cast<std::int64_t>(vectors.size()) != count * width)
+   refuse("support_vectors of " + std::to_string(vectors.size()) + " numbers, not " + std::to_string(count) +
+    " x " + std::to_string(width));
+  const node s = constant_of(c, {vectors.begin(), vectors.end()}, {count, width}, dtype::f32);
+  if (type == "RBF") return eval(exp(-gamma * sum(square(with_axis(x, 1) - s), -1)));
+  const node products = matmul(x, s, {.transpose_b = true});
+  if (type == "LINEAR") return products;
+  const node inner = eval(gamma * products + offset);
+  return type == "SIGMOID" ? node(eval(tanh(inner))) : node(eval(pow(inner, degree)));
+ }
+};
+
+/// x W^T + rho in f64, for `rows` rows of coefficients: a machine that has no support vectors.
+inline node svm_linear_scores(call& c, const node& x, const std::vector<float>& coefficients, std::int64_t rows,
+       double rho) {
+ const std::int64_t width = known_extent(x.shape()[1], "a support vector machine");
+ if (static_cast<std::int64_t>(coefficients.size()) != rows * width)
+  refuse("coefficients of " + std::to_string(coefficients.size()) + " numbers, not " + std::to_string(rows) +
+   " x " + std::to_string(width));
+ const node w = constant_of(c, {coefficients.begin(), coefficients.end()}, {rows, width}, dtype::f64);
+ return eval(matmul(converted(x, dtype::f32, dtype::f64), w, {.transpose_b = true}) + rho);
+}
+
+/// The numbers of an attribute that must not be empty.
+inline std::vector<float> svm_numbers(call& c, const char* name) {
+ const std::vector<float> items = c.numbers(name);
+ if (items.empty()) refuse(std::string("without ") + name);
+ return items;
+}
+
+inline void svm_regressor(call& c) {
+ const svm_kernel kernel(c);
+ const node x = records_of(c, 0, dtype::f32);
+ const std::vector<float> coefficients = svm_numbers(c, "coefficients"), rho = svm_numbers(c, "rho"),
+       vectors = c.numbers("support_vectors");
+ const std::int64_t count = c.integer("n_supports", 0);
+ const bool one_class = c.integer("one_class", 0) != 0;
+ const std::string transform = c.text("post_transform", "NONE");
+ if (transform != "NONE") refuse("post_transform = '" + transform + "'");
+ if (count < 0) refuse("n_supports = " + std::to_string(count));
+ if (rho.size() != 1) refuse("rho of " + std::to_string(rho.size()) + " numbers");
+ node y;
+ if (count == 0) {
+  y = svm_linear_scores(c, x, coefficients, 1, static_cast<double>(rho[0]));
+ } else {
+  if (static_cast<std::int64_t>(coefficients.size()) != count)
+   refuse("coefficients of " + std::to_string(coefficients.size()) + " numbers for " + std::to_string(count) +
+    " support vectors");
+  const node k = converted(kernel.values(c, x, vectors, count), dtype::f32, dtype::f64);
+  const node w = constant_of(c, {coefficients.begin(), coefficients.end()}, {count, 1}, dtype::f64);
+  y = eval(matmul(k, w) + static_cast<double>(rho[0]));
+ }
+ if (one_class) y = eval(where(y > 0, 1.0, c.on.number(-1, dtype::f64)));
+ c.give(0, converted(y, dtype::f64, dtype::f32), dtype::f32);
+}
+
+/// A machine for each pair of classes.
+struct svm_pairs {
+ std::int64_t classes, vectors, count;
+ std::vector<double> weights; ///< [vectors, pairs]
+ std::vector<double> for_first, for_second; ///< [pairs, classes]: whom a pair votes for
+};
+inline svm_pairs svm_pairs_of(const std::vector<std::int64_t>& of_classes, const std::vector<float>& coefficients) {
+ svm_pairs p;
+ p.classes = static_cast<std::int64_t>(of_classes.size());
+ p.vectors = std::accumulate(of_classes.begin(), of_classes.end(), std::int64_t{0});
+ p.count = p.classes * (p.classes - 1) / 2;
+ if (static_cast<std::int64_t>(coefficients.size()) != (p.classes - 1) * p.vectors)
+  refuse("coefficients of " + std::to_string(coefficients.size()) + " numbers, not " +
+   std::to_string(p.classes - 1) + " x " + std::to_string(p.vectors));
+ p.weights.resize(static_cast<std::size_t>(p.vectors * p.count));
+ p.for_first.resize(static_cast<std::size_t>(p.count * p.classes)), p.for_second.resize(p.for_first.size());
+ std::vector<std::int64_t> begin{0};
+ for (const std::int64_t n : of_classes) begin.push_back(begin.back() + n);
+ std::int64_t pair = 0;
+ const auto take = [&](std::int64_t own, std::int64_t row) {
+  for (std::int64_t v = begin[static_cast<std::size_t>(own)]; v < begin[static_cast<std::size_t>(own) + 1]; ++v)
+   p.weights[static_cast<std::size_t>(v * p.count + pair)] =
+    static_cast<double>(coefficients[static_cast<std::size_t>(row * p.vectors + v)]);
+ };
+ for (std::int64_t i = 0; i < p.classes; ++i)
+  for (std::int64_t j = i + 1; j < p.classes; ++j, ++pair) {
+   take(i, j - 1), take(j, i);
+   p.for_first[static_cast<std::size_t>(pair * p.classes + i)] = 1;
+   p.for_second[static_cast<std::size_t>(pair * p.classes + j)] = 1;
+  }
+ return p;
+}
+
+/// Probabilities of classes from the scores of pairs, by the sigmoids that were fitted to them (Platt).
+inline node svm_probabilities(call& c, const node& scores, const svm_pairs& p, const std::vector<float>& a,
+       const std::vector<float>& b) {
+ const auto row = [&](const std::vector<float>& items) {
+  return constant_of(c, {items.begin(), items.end()}, {p.count}, dtype::f32);
+ };
+ const node of_pairs = eval(minimum(maximum(sigmoid(-(scores * row(a) + row(b))), 1e-7), 1 - 1e-7));
+ couple_pairs_op::attributes attributes;
+ attributes.classes = p.classes;
+ return graph::invoke<couple_pairs_op>(attributes, nullptr, std::source_location::current(), of_pairs);
+}
+
+inline void svm_classifier(call& c) {
+ const svm_kernel kernel(c);
+ const std::vector<std::int64_t> labels = labels_of(c, "classlabels_ints", "classlabels_strings"),
+         of_classes = c.integers("vectors_per_class");
+ const node x = records_of(c, 0, dtype::f32);
+ const std::vector<float> coefficients = svm_numbers(c, "coefficients"), rho = svm_numbers(c, "rho"),
+       vectors = c.numbers("support_vectors"), a = c.numbers("prob_a"), b = c.numbers("prob_b");
+ const std::string transform = c.text("post_transform", "NONE");
+ const auto classes = static_cast<std::int64_t>(labels.size());
+ if (classes < 2) refuse("of " + std::to_string(classes) + " class labels");
+ if (std::any_of(of_classes.begin(), of_classes.end(), [](std::int64_t n) { return n < 0; }))
+  refuse("vectors_per_class below zero");
+ if (std::accumulate(of_classes.begin(), of_classes.end(), std::int64_t{0}) == 0) {
+  const node y = converted(svm_linear_scores(c, x, coefficients, classes, static_cast<double>(rho[0])),
+        dtype::f64, dtype::f32);
+  node place = argmax(y, -1);
+  if (classes == 2) {
+   const bool positive = std::none_of(coefficients.begin(), coefficients.end(), [](float w) { return w < 0; });
+   const node most = max(y, -1);
+   const node second = positive ? node(eval(most >= 0.5)) : node(eval(most > 0));
+   place = eval(where(second, c.on.number(1, place.type()), place));
+  }
+  give_labels(c, labels, place);
+  return give_scores(c, 1, y, transform);
+ }
+ if (of_classes.size() != labels.size())
+  refuse("vectors_per_class of " + std::to_string(of_classes.size()) + " classes, not " +
+   std::to_string(classes));
+ const svm_pairs p = svm_pairs_of(of_classes, coefficients);
+ if (static_cast<std::int64_t>(rho.size()) != p.count)
+  refuse("rho of " + std::to_string(rho.size()) + " pairs of classes, not " + std::to_string(p.count));
+ if (a.size() != b.size() || (!a.empty() && static_cast<std::int64_t>(a.size()) != p.count))
+  refuse("prob_a and prob_b of " + std::to_string(a.size()) + " and " + std::to_string(b.size()) +
+   " pairs of classes, not " + std::to_string(p.count));
+ const node k = converted(kernel.values(c, x, vectors, p.vectors), dtype::f32, dtype::f64);
+ const node sums = eval(matmul(k, constant_of(c, p.weights, {p.vectors, p.count}, dtype::f64)) +
+      constant_of(c, {rho.begin(), rho.end()}, {p.count}, dtype::f64));
+ if (c.wants(0)) {
+  const node first = converted(eval(sums > 0), dtype::boolean, dtype::f32);
+  const auto votes = [&](const node& by, const std::vector<double>& whom) {
+   return matmul(by, constant_of(c, whom, {p.count, classes}, dtype::f32));
+  };
+  give_labels(c, labels, argmax(eval(votes(first, p.for_first) + votes(eval(1 - first), p.for_second)), -1));
+ }
+ const node scores = converted(sums, dtype::f64, dtype::f32);
+ if (!a.empty()) return give_scores(c, 1, svm_probabilities(c, scores, p, a, b), transform);
+ if (classes > 2) return give_scores(c, 1, scores, transform);
+ if (transform == "PROBIT") refuse("post_transform = 'PROBIT' of one score for two classes");
+ const bool logistic = transform == "LOGISTIC";
+ give_scores(c, 1, two_scores(scores, transform != "NONE" && !logistic), logistic ? transform : "NONE");
+}
+}
+}
+#endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_TREES_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_TREES_HPP
 // -- tapegraph/io/onnx_import/rules_trees.hpp
@@ -40145,7 +41915,9 @@ inline node two_scores(const node& s, bool complement) {
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_FOREST_HPP
 // -- tapegraph/io/onnx_import/forest.hpp
 
-#include <map>
+#include <cstring>
+#include <deque>
+#include <limits>
 #include <utility>
 
 /// Ensembles of decision trees: their nodes as tables, checked, and the walk of records through them.
@@ -40153,8 +41925,6 @@ inline node two_scores(const node& s, bool complement) {
 namespace tapegraph::io::onnx_import {
 
 namespace rules {
-
-enum class branch : std::uint8_t { leq, lt, gte, gt, eq, neq };
 
 struct forest {
  /// Of each node. A leaf is its own child.
@@ -40207,8 +41977,98 @@ inline int depth_of(const forest& f) {
  return deepest;
 }
 
-/// The leaf that each record [records, features] reaches in each tree: [records, trees].
-inline node leaves_of(call& c, const forest& f, const node& x) {
+/// The leaf that each record reaches in each tree, [records, trees], as a row of the tables of votes. `rows` are the
+/// nodes that have such rows, in order.
+struct reached {
+ node leaves;
+ std::vector<std::size_t> rows;
+};
+
+/// The places of inner nodes in the walk's table. A node, its children and a grandchild share a line of the cache,
+/// as far as they are inner nodes: a walk touches half as many lines.
+inline std::vector<std::size_t> order_of_walk(const forest& f) {
+ constexpr std::size_t together = 4;
+ std::vector<std::size_t> order;
+ std::vector<bool> seen(f.nodes.size());
+ std::vector<std::size_t> tops;
+ const auto fresh = [&](std::int64_t i) {
+  const auto at = static_cast<std::size_t>(i);
+  return !f.nodes[at].leaf && !seen[at];
+ };
+ for (const std::int64_t root : f.roots) {
+  tops.push_back(static_cast<std::size_t>(root));
+  while (!tops.empty()) {
+   std::deque<std::size_t> near{tops.back()};
+   tops.pop_back();
+   for (std::size_t taken = 0; !near.empty() && taken < together;) {
+    const std::size_t i = near.front();
+    near.pop_front();
+    if (!fresh(static_cast<std::int64_t>(i))) continue;
+    seen[i] = true;
+    order.push_back(i);
+    ++taken;
+    for (const std::int64_t below : {f.nodes[i].no, f.nodes[i].yes})
+     if (fresh(below)) near.push_back(static_cast<std::size_t>(below));
+   }
+   tops.insert(tops.end(), near.rbegin(), near.rend());
+  }
+ }
+ return order;
+}
+
+/// The walk's table of a forest: [nodes, words].
+template <class T>
+array table_of_walk(const forest& f, const std::vector<std::size_t>& order, const std::vector<std::int32_t>& place) {
+ array table(dtype::i32, {static_cast<std::int64_t>(order.size()), walked_node<T>::words});
+ auto* to = static_cast<std::byte*>(table.data());
+ for (const std::size_t i : order) {
+  const forest::tree_node& from = f.nodes[i];
+  walked_node<T> n;
+  std::memset(static_cast<void*>(&n), 0, sizeof n);
+  n.split = static_cast<T>(from.split);
+  n.feature = static_cast<std::uint32_t>(from.feature) | static_cast<std::uint32_t>(from.mode) << 28 |
+     (from.missing_is_true ? walked_node<T>::missing : 0);
+  n.child[0] = place[static_cast<std::size_t>(from.no)], n.child[1] = place[static_cast<std::size_t>(from.yes)];
+  std::memcpy(to, &n, sizeof n);
+  to += sizeof n;
+ }
+ return table;
+}
+
+inline reached walk_of(call& c, const forest& f, const node& x, int depth) {
+ walk_trees_op::attributes a;
+ bool leq = true, lt = true;
+ std::vector<std::int32_t> place(f.nodes.size());
+ reached r;
+ for (std::size_t i = 0; i < f.nodes.size(); ++i) {
+  const forest::tree_node& n = f.nodes[i];
+  if (n.leaf) {
+   place[i] = ~static_cast<std::int32_t>(r.rows.size());
+   r.rows.push_back(i);
+   continue;
+  }
+  leq = leq && n.mode == branch::leq, lt = lt && n.mode == branch::lt;
+  if (n.missing_is_true) a.missing = 1;
+ }
+ a.modes = static_cast<std::int64_t>(leq ? tapegraph::detail::all_branches::leq
+          : lt ? tapegraph::detail::all_branches::lt
+           : tapegraph::detail::all_branches::mixed);
+ a.depth = depth;
+ const std::vector<std::size_t> order = order_of_walk(f);
+ for (std::size_t k = 0; k < order.size(); ++k) place[order[k]] = static_cast<std::int32_t>(k);
+ array roots(dtype::i32, {static_cast<std::int64_t>(f.roots.size())});
+ for (std::size_t t = 0; t < f.roots.size(); ++t)
+  static_cast<std::int32_t*>(roots.data())[t] = place[static_cast<std::size_t>(f.roots[t])];
+ const array table =
+  f.type == dtype::f64 ? table_of_walk<double>(f, order, place) : table_of_walk<float>(f, order, place);
+ r.leaves = graph::invoke<walk_trees_op>(a, nullptr, std::source_location::current(), x, c.on.constant(table),
+           c.on.constant(roots));
+ return r;
+}
+
+/// The leaves of records [records, features]. Predictions walk by one operation. A graph that becomes a part of
+/// another, which may be exported or run on a device, has a few operations for each level of the trees.
+inline reached leaves_of(call& c, const forest& f, const node& x) {
  const int depth = depth_of(f);
  const std::size_t count = f.nodes.size();
  std::vector<std::int64_t> features, children, missing, modes;
@@ -40228,9 +42088,15 @@ inline node leaves_of(call& c, const forest& f, const node& x) {
    refuse("feature " + std::to_string(n.feature) + " of records with " + std::to_string(width));
  }
  const auto table = [&](const std::vector<std::int64_t>& items) { return c.on.constant(array::integers(items)); };
+ const bool fits = count <= std::size_t{std::numeric_limits<std::int32_t>::max()} &&
+     width <= std::int64_t{walked_node<float>::features};
+ if (c.on.predicts && depth > 0 && fits) return walk_of(c, f, x, depth);
  const auto trees = static_cast<std::int64_t>(f.roots.size());
- node at = eval(broadcast_to(table(f.roots), shape_of_items(c, {x.shape()[0].value, trees})));
- if (depth == 0) return at;
+ reached all;
+ for (std::size_t i = 0; i < count; ++i) all.rows.push_back(i);
+ node& at = all.leaves;
+ at = eval(broadcast_to(table(f.roots), shape_of_items(c, {x.shape()[0].value, trees})));
+ if (depth == 0) return all;
  const node split_table = constant_of(c, splits, {static_cast<std::int64_t>(count)}, f.type);
  const node feature_table = table(features), child_table = table(children), mode_table = table(modes);
  const node missing_table = table(missing);
@@ -40257,24 +42123,24 @@ inline node leaves_of(call& c, const forest& f, const node& x) {
   if (tracks) go = eval(logical_or(go, logical_and(is_nan(v), gather(missing_table, at, 0) != 0)));
   at = gather(child_table, eval(2 * at + cast<std::int64_t>(go)), 0);
  }
- return at;
+ return all;
 }
 
 enum class joined_votes : std::uint8_t { sum, mean, smallest, largest };
 
-/// The votes of the leaves [records, trees] for each target: [records, targets]. Where a leaf may leave
+/// The votes of the leaves for each target: [records, targets]. Where a leaf may leave
 /// some target without a vote, `voted` says which have one.
-inline node votes_of(call& c, const forest& f, const node& leaves, joined_votes how, node* voted = nullptr,
+inline node votes_of(call& c, const forest& f, const reached& where_to, joined_votes how, node* voted = nullptr,
      bool* some_without = nullptr) {
  const bool extreme = how == joined_votes::smallest || how == joined_votes::largest;
  const double infinity = std::numeric_limits<double>::infinity();
  const double none = how == joined_votes::smallest ? infinity : how == joined_votes::largest ? -infinity : 0;
- const auto count = static_cast<std::int64_t>(f.nodes.size());
+ const auto count = static_cast<std::int64_t>(where_to.rows.size());
  if (count > 0 && f.targets > (std::int64_t{1} << 28) / count)
-  refuse(std::to_string(count) + " nodes with votes for " + std::to_string(f.targets) + " targets");
+  refuse(std::to_string(count) + " leaves with votes for " + std::to_string(f.targets) + " targets");
  std::vector<double> weights(static_cast<std::size_t>(count * f.targets), none), has(weights.size(), 0);
- for (std::size_t i = 0; i < f.nodes.size(); ++i)
-  for (const auto& [target, weight] : f.nodes[i].votes) {
+ for (std::size_t i = 0; i < where_to.rows.size(); ++i)
+  for (const auto& [target, weight] : f.nodes[where_to.rows[i]].votes) {
    if (target < 0 || target >= f.targets)
     refuse("a vote for target " + std::to_string(target) + " of " + std::to_string(f.targets));
    const auto k = i * static_cast<std::size_t>(f.targets) + static_cast<std::size_t>(target);
@@ -40282,12 +42148,12 @@ inline node votes_of(call& c, const forest& f, const node& leaves, joined_votes 
    has[k] = 1;
   }
  const auto joined = [&](const std::vector<double>& table, dtype type) {
-  return gather(constant_of(c, table, {count, f.targets}, type), leaves, 0);
+  return gather(constant_of(c, table, {count, f.targets}, type), where_to.leaves, 0);
  };
  const axes over = axes_of({1});
  bool all_voted = true;
- for (std::size_t i = 0; i < f.nodes.size(); ++i)
-  for (std::size_t k = 0; k < static_cast<std::size_t>(f.targets) && f.nodes[i].leaf; ++k)
+ for (std::size_t i = 0; i < where_to.rows.size(); ++i)
+  for (std::size_t k = 0; k < static_cast<std::size_t>(f.targets) && f.nodes[where_to.rows[i]].leaf; ++k)
    all_voted = all_voted && has[i * static_cast<std::size_t>(f.targets) + k] != 0;
  if (voted != nullptr && !all_voted) {
   *voted = eval(max(joined(has, dtype::f32), over) > 0);
@@ -40713,11 +42579,24 @@ inline void label_encoder(call& c) {
  c.give(0, eval(where(known, gather(value, place, 0), converted(missing, missing.type(), result))), result);
 }
 
+/// Makes maps from labels to scores of records [records, classes]. Here the tensor of scores stays, whose columns are in
+/// the order of the labels.
+inline void zip_map(call& c) {
+ const std::size_t count = c.integers("classlabels_int64s").size() + c.texts("classlabels_strings").size();
+ const shape s = c.dims(0);
+ if (s.rank() != 2) refuse("of scores of rank " + std::to_string(s.rank()));
+ if (s[1].known() && s[1].value != static_cast<std::int64_t>(count))
+  refuse(std::to_string(count) + " labels for " + std::to_string(s[1].value) + " scores");
+ c.give(0, c.pointer(0));
+}
+
 inline std::span<const operator_rule> ml() {
  static constexpr auto table = std::to_array<operator_rule>({
   {"TreeEnsemble", &tree_ensemble},
   {"TreeEnsembleClassifier", &tree_ensemble_classifier},
   {"TreeEnsembleRegressor", &tree_ensemble_regressor},
+  {"SVMClassifier", &svm_classifier},
+  {"SVMRegressor", &svm_regressor},
   {"LinearClassifier", &linear_classifier},
   {"LinearRegressor", &linear_regressor},
   {"Scaler", &scaler},
@@ -40728,7 +42607,7 @@ inline std::span<const operator_rule> ml() {
   {"ArrayFeatureExtractor", &array_feature_extractor},
   {"OneHotEncoder", &one_hot_encoder},
   {"LabelEncoder", &label_encoder},
-  {"ZipMap", [](call&) { refuse("makes maps: convert the model without it (skl2onnx: zipmap=False)"); }},
+  {"ZipMap", &zip_map},
  });
  return table;
 }
@@ -41359,7 +43238,7 @@ namespace tapegraph::io::onnx_import {
 namespace rules {
 
 struct recurrent_kind {
- std::vector<int> gates; ///< the library's k-th gate is ONNX's gates[k]
+ std::vector<int> gates; ///< as recurrent_gates gives them
  int states;
  std::vector<std::string> functions;
 };
@@ -41417,8 +43296,13 @@ inline void recurrent(call& c, const recurrent_kind& kind) {
  std::vector<node> steps, hidden, cells;
  for (int d = 0; d < directions; ++d) {
   const bool back = direction == "reverse" || d == 1;
-  const node w = c.on.transposed(ordered(take(c.plain(1), d, 0)), {1, 0});
-  const node r = c.on.transposed(ordered(take(c.plain(2), d, 0)), {1, 0});
+  const auto kernel = [&](int i) -> node {
+   node kept;
+   if (!c.on.kept_so(c.operand(i), kind.gates, {0, 2, 1}, kept))
+    return c.on.transposed(ordered(take(c.plain(i), d, 0)), {1, 0});
+   return directions == 1 ? reshape(kept, shape{kept.shape()[1].value, kept.shape()[2].value}) : take(kept, d, 0);
+  };
+  const node w = kernel(1), r = kernel(2);
   node b, b_recurrent;
   if (c.has(3)) {
    const node both = take(c.plain(3), d, 0);
@@ -41490,15 +43374,15 @@ inline std::span<const operator_rule> recurrences() {
  static constexpr auto table = std::to_array<operator_rule>({
   {"LSTM",
   [](call& c) {
-   recurrent(c, {{0, 2, 3, 1}, 2, {"sigmoid", "tanh", "tanh"}});
+   recurrent(c, {recurrent_gates("LSTM"), 2, {"sigmoid", "tanh", "tanh"}});
   }},
   {"GRU",
   [](call& c) {
-   recurrent(c, {{0, 1, 2}, 1, {"sigmoid", "tanh"}});
+   recurrent(c, {recurrent_gates("GRU"), 1, {"sigmoid", "tanh"}});
   }},
   {"RNN",
   [](call& c) {
-   recurrent(c, {{0}, 1, {"tanh"}});
+   recurrent(c, {recurrent_gates("RNN"), 1, {"tanh"}});
   }},
  });
  return table;
@@ -41585,7 +43469,7 @@ using reducer = node (*)(const node& x, const axes& over, reduce_options options
 /// `by_order`: f chooses an element, by the order of elements. `of_none`: the result over no elements,
 /// where f has none.
 inline void reduction(call& c, reducer f, bool integers, bool plain_where_nothing, bool by_order = false,
-     const double* of_none = nullptr) {
+     const array* of_none = nullptr) {
  const dtype type = c.type(0);
  if (!integers && !is_floating(type)) refuse(std::string("of ") + name_of(type));
  const bool keep = c.integer("keepdims", 1) != 0, noop = c.integer("noop_with_empty_axes", 0) != 0;
@@ -41613,7 +43497,7 @@ inline void reduction(call& c, reducer f, bool integers, bool plain_where_nothin
     std::vector<std::int64_t> dims;
     for (int i = 0; i < c.rank(0); ++i)
      if (keep || !named.contains(i)) dims.push_back(named.contains(i) ? 1 : c.dims(0)[i].value);
-    return c.give(0, eval(broadcast_to(c.on.number(*of_none, type), shape_of_items(c, dims))), type);
+    return c.give(0, eval(broadcast_to(c.on.constant(*of_none), shape_of_items(c, dims))), type);
    }
  const dtype carrier = x.type() == dtype::u8 ? dtype::i32 : x.type();
  const node wide = carrier == x.type() ? x : eval(cast<std::int32_t>(x));
@@ -41626,26 +43510,29 @@ inline void reduction(call& c, reducer f, bool integers, bool plain_where_nothin
  c.give_laid(0, y, type, left);
 }
 /// The result of ReduceMax or ReduceMin over no elements: the lowest or highest number of the type.
-inline double of_no_elements(dtype type, bool largest) {
- return visit_type(type, [&]<class T>(std::type_identity<T>) -> double {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
+inline array of_no_elements(dtype type, bool largest) {
+ array a(type, {});
+ visit_type(type, [&]<class T>(std::type_identity<T>) {
+  T value;
   if constexpr (is_floating_type<T>)
-   return largest ? -infinity : infinity;
+   value = static_cast<T>(largest ? -std::numeric_limits<double>::infinity()
+          : std::numeric_limits<double>::infinity());
   else
-   return static_cast<double>(largest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max());
+   value = largest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+  std::memcpy(a.data(), &value, sizeof value);
  });
+ return a;
 }
 template <bool Largest>
 void extreme(call& c) {
- const bool wide = c.type(0) == dtype::i64 || c.type(0) == dtype::u64;
- const double of_none = wide ? 0 : of_no_elements(c.type(0), Largest);
+ const array of_none = of_no_elements(c.type(0), Largest);
  reduction(
   c,
   [](const node& x, const axes& over, reduce_options o) -> node {
    if (x.type() == dtype::boolean) return Largest ? any(x, over, o) : all_of(x, over, o);
    return Largest ? max(x, over, o) : min(x, over, o);
   },
-  true, true, true, wide ? nullptr : &of_none);
+  true, true, true, &of_none);
 }
 
 template <bool Largest>
@@ -41903,7 +43790,15 @@ inline void resize(call& c, const resizing& r, const std::vector<std::int64_t>& 
  if ((!scales.empty() && scales.size() != n) || (!sizes.empty() && sizes.size() != n))
   refuse("of other than its axes' number of scales or sizes");
  std::vector<std::int64_t> from;
- for (const std::int64_t a : which) from.push_back(known_extent(c.dims(0)[c.axis(a, c.rank(0))], "resizing"));
+ std::vector<bool> stays;
+ for (std::size_t i = 0; i < n; ++i) {
+  const extent e = c.dims(0)[c.axis(which[i], c.rank(0))];
+  const bool same = sizes.empty() ? scales[i] == 1 : sizes[i] == e.value;
+  stays.push_back(!e.known() && same && policy == "stretch" && r.transform != "tf_crop_and_resize");
+  from.push_back(stays[i] ? 1 : known_extent(e, "resizing"));
+  if (!stays[i] && !sizes.empty() && is_symbolic(sizes[i]))
+   refuse_symbols("sizes that depend on the extents of inputs");
+ }
  if (!sizes.empty() && policy != "stretch") {
   double common = policy == "not_larger" ? std::numeric_limits<double>::infinity() : 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -41915,6 +43810,7 @@ inline void resize(call& c, const resizing& r, const std::vector<std::int64_t>& 
    sizes[i] = static_cast<std::int64_t>(std::floor(common * static_cast<double>(from[i]) + 0.5));
  }
  for (std::size_t i = 0; i < n; ++i) {
+  if (stays[i]) continue;
   const auto m = static_cast<double>(from[i]);
   const double begin = region.empty() ? 0 : region[i], end = region.empty() ? 1 : region[i + n];
   const double span = r.transform == "tf_crop_and_resize" ? end - begin : 1;
@@ -41960,7 +43856,7 @@ inline void resize_rule(call& c) {
   r.transform == "tf_crop_and_resize" ? numbers_of(c, 1, "regions") : std::vector<double>{};
  if (!region.empty() && region.size() != 2 * which.size()) refuse("a region of other than two numbers an axis");
  std::vector<std::int64_t> sizes;
- for (const double s : numbers_of(c, 3, "sizes")) sizes.push_back(static_cast<std::int64_t>(s));
+ if (c.has(3)) sizes = c.extents(3, "sizes");
  if (scales.empty() == sizes.empty()) refuse("with both scales and sizes, or neither");
  resize(c, r, which, scales, sizes, region, policy);
 }
@@ -42225,6 +44121,130 @@ inline std::span<const operator_rule> samplings() {
 }
 }
 #endif
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_SEQUENCES_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_SEQUENCES_HPP
+// -- tapegraph/io/onnx_import/rules_sequences.hpp
+
+/// Sequences of tensors. Their lengths are known when the graph is made: they are lists of values, and
+/// nodes see the tensors alone.
+
+namespace tapegraph::io::onnx_import {
+
+namespace rules {
+
+inline const std::vector<value_pointer>& items_of(call& c, int i) {
+ if (!c.operand(i).sequence) refuse("operand " + std::to_string(i) + " is no sequence");
+ return c.operand(i).items;
+}
+inline void give_sequence(call& c, std::vector<value_pointer> items) {
+ for (const value_pointer& v : items)
+  if (v->sequence) refuse("a sequence of sequences");
+ auto made = std::make_shared<value>();
+ made->sequence = true;
+ made->items = std::move(items);
+ c.give(0, made);
+}
+/// The place that operand `i` names among `count` tensors, counted from the end if it is negative, and up to `last`;
+/// `otherwise` if there is none.
+inline std::size_t place_in(call& c, int i, std::size_t count, std::size_t last, std::size_t otherwise) {
+ if (!c.has(i)) return otherwise;
+ const std::vector<std::int64_t> at = c.integers(i, "a position");
+ const auto size = static_cast<std::int64_t>(count);
+ if (at.size() != 1) refuse("a position that is not a number");
+ if (at[0] < -size || at[0] > static_cast<std::int64_t>(last))
+  refuse("position " + std::to_string(at[0]) + " of " + std::to_string(size));
+ return static_cast<std::size_t>(at[0] < 0 ? at[0] + size : at[0]);
+}
+
+inline void sequence_empty(call& c) {
+ c.ignore("dtype");
+ give_sequence(c, {});
+}
+inline void sequence_construct(call& c) {
+ std::vector<value_pointer> items;
+ for (int i = 0; i < c.inputs(); ++i) items.push_back(c.pointer(i));
+ give_sequence(c, std::move(items));
+}
+inline void sequence_insert(call& c) {
+ std::vector<value_pointer> items = items_of(c, 0);
+ const std::size_t at = place_in(c, 2, items.size(), items.size(), items.size());
+ items.insert(items.begin() + static_cast<std::ptrdiff_t>(at), c.pointer(1));
+ give_sequence(c, std::move(items));
+}
+inline void sequence_erase(call& c) {
+ std::vector<value_pointer> items = items_of(c, 0);
+ if (items.empty()) refuse("of an empty sequence");
+ items.erase(items.begin() +
+    static_cast<std::ptrdiff_t>(place_in(c, 1, items.size(), items.size() - 1, items.size() - 1)));
+ give_sequence(c, std::move(items));
+}
+inline void sequence_at(call& c) {
+ const std::vector<value_pointer>& items = items_of(c, 0);
+ if (items.empty()) refuse("of an empty sequence");
+ c.operand(1);
+ c.give(0, items[place_in(c, 1, items.size(), items.size() - 1, 0)]);
+}
+inline void sequence_length(call& c) {
+ c.give_known(0, array::integers({static_cast<std::int64_t>(items_of(c, 0).size())}, true));
+}
+inline void concat_from_sequence(call& c) {
+ const std::vector<value_pointer>& items = items_of(c, 0);
+ if (items.empty()) refuse("of an empty sequence");
+ const bool raised = c.integer("new_axis", 0) != 0;
+ const int rank = items[0]->rank() + (raised ? 1 : 0);
+ c.give(0, joined(c, items, c.axis(c.integer("axis", 0), rank), raised));
+}
+inline void split_to_sequence(call& c) {
+ const int axis = c.axis(c.integer("axis", 0), c.rank(0));
+ const std::int64_t size = known_extent(c.dims(0)[axis], "its parts");
+ const bool by_ones = !c.has(1), flat = by_ones && c.integer("keepdims", 1) == 0;
+ if (!by_ones) c.ignore("keepdims");
+ std::vector<std::int64_t> sizes;
+ if (by_ones || c.rank(1) == 0) {
+  const std::int64_t chunk = by_ones ? 1 : c.integers(1, "sizes").at(0);
+  if (chunk < 1) refuse("into parts of " + std::to_string(chunk));
+  if ((size + chunk - 1) / chunk > most_parts) refuse("into more than " + std::to_string(most_parts) + " parts");
+  for (std::int64_t at = 0; at < size; at += chunk) sizes.push_back(std::min(chunk, size - at));
+ } else {
+  sizes = c.integers(1, "sizes");
+  std::int64_t sum = 0;
+  for (const std::int64_t each : sizes) {
+   if (each < 0 || each > size) refuse("into a part of " + std::to_string(each));
+   sum += each;
+  }
+  if (sum != size) refuse("its sizes do not add up to " + std::to_string(size));
+ }
+ std::vector<value_pointer> items;
+ std::int64_t at = 0;
+ for (const std::int64_t each : sizes) {
+  const auto number = [&](std::int64_t v) { return c.on.make_known(array::integers({v})); };
+  const value_pointer part = computed(c, {"Slice",
+            {c.pointer(0), number(at), number(at + each), number(axis)},
+            {},
+            std::max<std::int64_t>(c.opset(), 10)});
+  items.push_back(
+   !flat ? part : computed(c, {"Squeeze", {part, number(axis)}, {}, std::max<std::int64_t>(c.opset(), 13)}));
+  at += each;
+ }
+ give_sequence(c, std::move(items));
+}
+
+inline std::span<const operator_rule> sequences() {
+ static constexpr auto table = std::to_array<operator_rule>({
+  {"SequenceEmpty", &sequence_empty},
+  {"SequenceConstruct", &sequence_construct},
+  {"SequenceInsert", &sequence_insert},
+  {"SequenceErase", &sequence_erase},
+  {"SequenceAt", &sequence_at},
+  {"SequenceLength", &sequence_length},
+  {"ConcatFromSequence", &concat_from_sequence},
+  {"SplitToSequence", &split_to_sequence},
+ });
+ return table;
+}
+}
+}
+#endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_STATES_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_STATES_HPP
 // -- tapegraph/io/onnx_import/rules_states.hpp
@@ -42379,10 +44399,10 @@ inline rule_function rule_of(std::string_view domain, std::string_view type) {
  if (domain == "ai.onnx.ml") return rules::find_in(rules::ml(), type);
  if (domain == "ai.onnx.preview") return rules::find_in(rules::previews(), type);
  if (!domain.empty() && domain != "com.microsoft") return nullptr;
- for (const auto table :
-  {&rules::elementwise, &rules::bits, &rules::movement, &rules::reductions, &rules::indexing, &rules::windows,
-  &rules::normalizations, &rules::resizings, &rules::quantised, &rules::recurrences, &rules::attentions,
-  &rules::control, &rules::samplings, &rules::creations, &rules::geometries, &rules::states, &rules::counted})
+ for (const auto table : {&rules::elementwise, &rules::bits, &rules::movement, &rules::reductions, &rules::indexing,
+       &rules::windows, &rules::normalizations, &rules::resizings, &rules::quantised,
+       &rules::recurrences, &rules::attentions, &rules::control, &rules::samplings,
+       &rules::creations, &rules::geometries, &rules::states, &rules::counted, &rules::sequences})
   if (const rule_function found = rules::find_in(table(), type)) return found;
  return nullptr;
 }
@@ -42427,8 +44447,15 @@ inline array array_of(const buffer_view& v, dtype type) {
  }
  return to;
 }
-inline bool draws(const std::string& type) {
- return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" || type == "If";
+inline bool of_sequences(const std::string& type) {
+ return type.starts_with("Sequence") || type == "ConcatFromSequence" || type == "SplitToSequence";
+}
+inline bool stays(const std::string& type) {
+ return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" || type == "If" ||
+  type == "Loop" || type == "Scan" || of_sequences(type);
+}
+inline bool takes_sequences(const std::string& type) {
+ return of_sequences(type) || type == "Loop" || type == "Identity";
 }
 }
 
@@ -42494,6 +44521,10 @@ inline void importer::run_node(const file_node& n, environment& env) {
    return spoil_results();
   }
   refused = refused || in.back()->refused;
+  if (in.back()->sequence && function == nullptr && !detail::takes_sequences(n.type)) {
+   spoil("operand " + std::to_string(in.size() - 1) + " is a sequence", false);
+   return spoil_results();
+  }
   none = false;
   const bool counts = n.type != "CastLike" || in.size() == 1; // its second operand only gives a type
   all_known = all_known && (!counts || in.back()->known != nullptr);
@@ -42516,7 +44547,7 @@ inline void importer::run_node(const file_node& n, environment& env) {
    for (const std::string& name : function->outputs) results.push_back(inside.find(name));
   } else {
    call c(*this, n, in, env);
-   const bool foldable = all_known && !none && !weights && !of_library && !detail::draws(n.type);
+   const bool foldable = all_known && !none && !weights && !of_library && !detail::stays(n.type);
    if (foldable && compute_extents(c)) {
     results = c.results();
    } else {
@@ -42601,11 +44632,14 @@ inline std::vector<value_pointer> importer::run_part(const std::map<std::string,
   results.push_back(env.find(name));
   if (results.back() == nullptr)
    throw import_error(one_line("'" + m.file + "': no node gives '" + name + "'"), false);
+  if (results.back()->sequence)
+   throw import_error(one_line("'" + m.file + "': '" + name + "' is a sequence, not a tensor"), false);
  }
  return results;
 }
 
-inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>& inputs, const std::string& until) {
+inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>& inputs,
+            const std::vector<std::string>& until) {
  const file_graph& g = store_.model.graph;
  std::map<std::string, value_pointer> values;
  std::set<std::string> given;
@@ -42613,11 +44647,9 @@ inline std::vector<value_pointer> importer::run(const std::vector<value_pointer>
  std::size_t next = 0;
  for (const value_info& i : g.inputs)
   if (!given.contains(i.name) && next < inputs.size()) values[i.name] = inputs[next++];
- std::vector<std::string> names{until};
- if (until.empty()) {
-  names.clear();
+ std::vector<std::string> names = until;
+ if (until.empty())
   for (const value_info& o : g.outputs) names.push_back(o.name);
- }
  return run_part(values, 0, g.nodes.size(), names);
 }
 }
@@ -42692,8 +44724,8 @@ namespace tapegraph::io::onnx_import {
 
 class stages {
 public:
- /// Cuts a graph. Its results are the graph's outputs, or one value.
- stages(store& shared, const std::string& until) : shared_(shared) {
+ /// Cuts a graph. Its results are the graph's outputs, or these values.
+ stages(store& shared, const std::vector<std::string>& until) : shared_(shared), results_(until) {
   const file_graph& g = shared.model.graph;
   std::size_t begin = 0;
   const auto add = [&](std::size_t first, std::size_t last, bool counted) {
@@ -42709,14 +44741,15 @@ public:
   add(begin, g.nodes.size(), false);
   if (until.empty())
    for (const value_info& o : g.outputs) results_.push_back(o.name);
-  else
-   results_.push_back(until);
   connect(g);
  }
  static bool is_counted(const file_node& n) {
-  for (const operator_rule& rule : rules::counted())
-   if (n.domain.empty() && rule.type == n.type) return true;
-  return false;
+  if (!n.domain.empty()) return false;
+  if (n.type == "RoiAlign") // with a sampling_ratio it is nodes
+   return std::none_of(n.attributes.begin(), n.attributes.end(),
+        [](const attribute& a) { return a.name == "sampling_ratio" && a.i > 0; });
+  const auto table = rules::counted();
+  return std::any_of(table.begin(), table.end(), [&](const operator_rule& rule) { return rule.type == n.type; });
  }
  static bool cuts(const file_graph& g) { return std::any_of(g.nodes.begin(), g.nodes.end(), is_counted); }
 
@@ -42800,6 +44833,7 @@ private:
   made->traced = ir::traced_program::made_by([&](ir::model_trace& t) {
    t.training = false;
    importer on(shared_, t, graph_scope(&t, 0));
+   on.predicts = true;
    std::map<std::string, value_pointer> given;
    for (const std::string& name : p.in) {
     const held& v = values.at(name);
@@ -42889,7 +44923,7 @@ namespace tapegraph::io::onnx_import {
 
 struct state : tapegraph::detail::model_base {
  store shared;
- std::string until;
+ std::vector<std::string> until; ///< the values that are outputs; empty: those of the file
  std::vector<onnx_value> inputs, outputs;
  /// `any`: one program for all inputs. `of_extents`: one for each shape of inputs, if the file
  /// computes something that needs numbers. `of_values`: one for each shape and each value of
@@ -42932,7 +44966,12 @@ struct state : tapegraph::detail::model_base {
   };
   for (const value_info& v : shared.model.graph.inputs)
    if (!given.contains(v.name)) inputs.push_back(described(v));
-  for (const value_info& v : shared.model.graph.outputs) outputs.push_back(described(v));
+  std::set<std::string> zipped;
+  for (const file_node& n : shared.model.graph.nodes)
+   if (n.domain == "ai.onnx.ml" && n.type == "ZipMap") zipped.insert(n.outputs.begin(), n.outputs.end());
+  for (const value_info& v : shared.model.graph.outputs)
+   outputs.push_back(zipped.contains(v.name) ? onnx_value{v.name, dtype::f32, {-1, -1}, {"", ""}, true}
+             : described(v));
  }
 
  /// Decides which float initializers are weights, and in which order of axes they are kept.
@@ -42965,13 +45004,25 @@ struct state : tapegraph::detail::model_base {
      if (weight* const w = use(k)) w->trainable = false;
    if ((n.type == "Conv" || n.type == "ConvTranspose") && n.domain.empty())
     if (weight* const w = use(1)) w->order = filter_order(rank_of(w->name));
+   const std::vector<int> gates = recurrent_gates(n.domain.empty() ? n.type : std::string());
+   const bool by_steps =
+    n.inputs.size() > 7 || std::any_of(n.attributes.begin(), n.attributes.end(), [](const attribute& a) {
+     return a.name == "clip" || a.name == "input_forget"; // read the file's kernels
+    });
+   for (const std::size_t k : {1, 2})
+    if (weight* const w = gates.empty() || by_steps ? nullptr : use(k))
+     if (const shape dims = shape_of(w->name);
+      dims.rank() == 3 && dims[0].value > 0 && dims[1].value > 0 && dims[2].value > 0 &&
+      dims[1].value % static_cast<std::int64_t>(gates.size()) == 0)
+      w->order = {0, 2, 1}, w->gates = gates;
   }
  }
- int rank_of(const std::string& name) const {
+ shape shape_of(const std::string& name) const {
   for (const initializer_info& i : shared.model.graph.initializers)
-   if (i.name == name) return i.value->rank();
-  return 0;
+   if (i.name == name) return i.value->shape();
+  return {};
  }
+ int rank_of(const std::string& name) const { return shape_of(name).rank(); }
  static std::vector<int> filter_order(int rank) {
   std::vector<int> order;
   if (rank != 3 && rank != 4) return order;
@@ -43022,20 +45073,45 @@ struct state : tapegraph::detail::model_base {
   return values;
  }
 
+ /// The importer that traced the graph; adds the outputs' element types to `types`. `predicts`:
+ /// for a program, and not for a file, which has no operator for all of its operations.
+ importer trace(ir::model_trace& t, const std::vector<any_tensor>* given, std::vector<dtype>& types, bool predicts) {
+  t.training = false;
+  importer on(shared, t, graph_scope(&t, 0));
+  on.predicts = predicts;
+  const auto results = on.run(input_values(on, given), until);
+  for (std::size_t k = 0; k < results.size(); ++k) {
+   t.outputs.push_back({kept_text(outputs[k].name), on.plain(*results[k]).id()});
+   types.push_back(results[k]->type);
+  }
+  return on;
+ }
  std::unique_ptr<program> make(const std::vector<any_tensor>* given) {
   auto p = std::make_unique<program>();
-  p->traced = ir::traced_program::made_by([&](ir::model_trace& t) {
-   t.training = false;
-   importer on(shared, t, graph_scope(&t, 0));
-   const auto results = on.run(input_values(on, given), until);
-   for (std::size_t k = 0; k < results.size(); ++k) {
-    t.outputs.push_back(
-     {kept_text(k < outputs.size() ? outputs[k].name : until), on.plain(*results[k]).id()});
-    p->types.push_back(results[k]->type);
-   }
-   p->bind(on.bindings, shared);
-  });
+  p->traced = ir::traced_program::made_by(
+   [&](ir::model_trace& t) { p->bind(trace(t, given, p->types, true).bindings, shared); });
   return p;
+ }
+ variable_list trace_again(ir::model_trace& t) {
+  const auto as_they_are = [&](const std::string& name, dtype type) {
+   if (carrier_of(type) != type)
+    throw argument_error(one_line("'" + file() + "': '" + name + "' is " + name_of(type) +
+           ", which nodes hold as " + name_of(carrier_of(type)) +
+           ": it cannot be written again"));
+  };
+  for (const onnx_value& v : inputs) as_they_are(v.name, v.type);
+  std::vector<dtype> types;
+  const importer on = trace(t, nullptr, types, false);
+  for (std::size_t k = 0; k < types.size(); ++k)
+   as_they_are(outputs[k].name, types[k]);
+  variable_list all;
+  for (std::size_t i = 0; i < on.bindings.size(); ++i) {
+   const binding& b = on.bindings[i];
+   const std::string path = tapegraph::detail::path_of_variable(t, static_cast<int>(i));
+   if (b.of == nullptr) all.add(path, shared.constants[b.constant], false, false);
+   if (b.of != nullptr) all.add(path, list()[b.of->path].data(), list()[b.of->path].trainable(), false);
+  }
+  return all;
  }
 
  /// Reads the graph once, which makes its variables.
@@ -43055,7 +45131,10 @@ struct state : tapegraph::detail::model_base {
   for (const weight* const w : used) {
    array values;
    for (const initializer_info& i : shared.model.graph.initializers)
-    if (i.name == w->name) values = w->order.empty() ? *i.value : i.value->transposed(w->order);
+    if (i.name == w->name) {
+     values = w->gates.size() < 2 ? *i.value : i.value->with_blocks(w->gates);
+     if (!w->order.empty()) values = values.transposed(w->order);
+    }
    variables_.add(w->path, values.tensor(), w->trainable, false);
   }
   shared.values = [this](const weight& w) -> const void* { return list()[w.path].data().read(); };
@@ -43158,21 +45237,27 @@ TG_DEFINITION std::map<std::string, any_tensor> onnx_model::predict(const std::m
 }
 TG_DEFINITION variable_list& onnx_model::variables() { return state_->list(); }
 TG_DEFINITION const variable_list& onnx_model::variables() const { return state_->list(); }
+TG_DEFINITION variable_list onnx_model::trace_prediction(ir::model_trace& t) const {
+ const std::lock_guard lock(state_->mutex);
+ return state_->trace_again(t);
+}
 TG_DEFINITION tapegraph::detail::model_base& onnx_model::base() const { return state_->base(); }
-TG_DEFINITION onnx_model onnx_model::until(std::string_view value) const {
+TG_DEFINITION onnx_model onnx_model::until(std::string_view value) const { return until_all({std::string(value)}); }
+TG_DEFINITION onnx_model onnx_model::until_all(const std::vector<std::string>& values) const {
+ if (values.empty()) throw argument_error("until_all: no values");
  auto part = std::make_shared<onnx_import::state>(state_->shared.model);
  part->inputs = state_->inputs;
- part->until = value;
+ part->until = values;
  part->programs_are = state_->programs_are;
  part->origin = state_->origin ? state_->origin : state_;
  part->shared.weights = state_->shared.weights;
  part->shared.values = [s = part->origin](const onnx_import::weight& w) -> const void* {
   return s->list()[w.path].data().read();
  };
- part->outputs = {{std::string(value), dtype::f32, {}, {}, false}};
+ for (const std::string& value : values) part->outputs.push_back({value, dtype::f32, {}, {}, false});
  if (part->programs_are == onnx_import::state::kind::any) {
   part->programs[{}] = part->make(nullptr);
-  part->outputs[0].type = part->programs[{}]->types[0];
+  for (std::size_t k = 0; k < values.size(); ++k) part->outputs[k].type = part->programs[{}]->types[k];
  }
  return onnx_model(part);
 }

@@ -1451,6 +1451,16 @@ struct matrix {
 
 // -- tapegraph/data/pipeline/files.hpp
 
+// -- tapegraph/formats/needs_posix.hpp
+
+/// Headers that need locks, mapped files or patterns of names include this first: on Windows it is their only error, below
+/// the name of the header that the program includes.
+
+#if defined(_WIN32)
+#error "this header of TapeGraph needs files of POSIX (locks, mappings, patterns), which Windows lacks: include <tapegraph/tapegraph.hpp>"
+#include <tapegraph/core/see_the_error_above>
+#endif
+
 // -- tapegraph/data/pipeline/set.hpp
 
 // -- tapegraph/data/pipeline/as_dataset.hpp
@@ -5303,7 +5313,10 @@ template <class E>
 class file_store {
 public:
  using kept = cache_file<E>;
- explicit file_store(files::path path) : held_(std::make_shared<state>()) { held_->path = std::move(path); }
+ explicit file_store(files::path path)
+  : held_(std::make_shared<state>()) {
+  held_->path = std::move(path);
+ }
  class writer {
  public:
   explicit writer(const file_store& to)

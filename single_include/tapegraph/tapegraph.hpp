@@ -159,10 +159,7 @@ struct place {
  }
  static constexpr bool is_gpu(int place) { return place >= first_gpu; }
  static constexpr int index(int place) { return place - (is_gpu(place) ? first_gpu : first_cpu); }
- static std::string text(int place) {
-  if (place == anywhere) return "the model's device";
-  return (is_gpu(place) ? "/gpu:" : "/cpu:") + std::to_string(index(place));
- }
+ static std::string text(int place);
 private:
  static constexpr bool starts_with(std::string_view text, std::string_view begin) {
   if (text.size() < begin.size()) return false;
@@ -209,6 +206,10 @@ struct place_name {
   return result;
  }
 };
+TG_DEFINITION std::string place::text(int place) {
+ if (place == anywhere) return "the model's device";
+ return (is_gpu(place) ? "/gpu:" : "/cpu:") + std::to_string(index(place));
+}
 }
 
 namespace tapegraph {
@@ -460,7 +461,9 @@ struct fans {
  double in = 1, out = 1;
 };
 /// Inputs and outputs that an element of the shape connects: of a kernel [..., in, out], times the extents before.
-inline fans fans_of(const shape& s) {
+fans fans_of(const shape& s);
+
+TG_DEFINITION fans fans_of(const shape& s) {
  if (s.rank() == 0) return {};
  if (s.rank() == 1) return {static_cast<double>(s[0].value), static_cast<double>(s[0].value)};
  double field = 1;
@@ -1602,11 +1605,7 @@ struct column_spec {
  std::vector<std::int64_t> shape{};
 
  /// The number of elements in one record.
- std::int64_t record_size() const {
-  std::int64_t size = 1;
-  for (const auto extent : shape) size *= extent;
-  return size;
- }
+ std::int64_t record_size() const;
  /// Bytes of a record's values in this column.
  std::size_t record_bytes() const { return static_cast<std::size_t>(record_size()) * size_of(type); }
 };
@@ -1747,6 +1746,12 @@ TG_DEFINITION void array_source::add(column_spec column, std::shared_ptr<const s
  bytes_.push_back(column.record_bytes());
  data_.push_back(std::move(data));
  columns_.push_back(std::move(column));
+}
+
+TG_DEFINITION std::int64_t column_spec::record_size() const {
+ std::int64_t size = 1;
+ for (const auto extent : shape) size *= extent;
+ return size;
 }
 }
 
@@ -3489,12 +3494,7 @@ public:
  T& operator[](int i) { return this->begin()[i]; }
  const T& operator[](int i) const { return this->begin()[i]; }
 };
-inline bool same_extents(const program_view& view, int a, int b) {
- const entry &x = view.nodes[a], &y = view.nodes[b];
- bool same = x.rank == y.rank;
- for (int axis = 0; same && axis < x.rank; ++axis) same = view.pool[x.dims + axis] == view.pool[y.dims + axis];
- return same;
-}
+bool same_extents(const program_view& view, int a, int b);
 bool shows_part(const program_view& view, int id);
 bool reads_part_of(const program_view& view, const step_entry& step, int buffer);
 struct lifetimes {
@@ -3503,16 +3503,7 @@ struct lifetimes {
  explicit lifetimes(const program_view& view) { find(view); }
 private:
  void find(const program_view& view);
- static bool writes_over(const program_view& view, int step, int variable) {
-  const step_entry& s = view.steps[step];
-  const kernel_entry& kernel = view.kernels[s.kernel];
-  if (reads_part_of(view, s, variable)) return false;
-  if (kernel.kind == static_cast<int>(kernel_kind::region)) return true;
-  if (kernel.kind != static_cast<int>(kernel_kind::operation) || !view.ops[kernel.op]->in_place) return false;
-  for (int k = 1; k < s.inputs; ++k)
-   if (view.alias[view.values[s.first_value + k]] == variable) return false;
-  return true;
- }
+ static bool writes_over(const program_view& view, int step, int variable);
 };
 TG_DEFINITION bool shows_part(const program_view& view, int id) {
  for (; view.alias[id] != id; id = view.arguments[view.nodes[id].first_argument])
@@ -3553,6 +3544,22 @@ TG_DEFINITION void lifetimes::find(const program_view& view) {
   else
    death[id] = steps;
  }
+}
+TG_DEFINITION bool lifetimes::writes_over(const program_view& view, int step, int variable) {
+ const step_entry& s = view.steps[step];
+ const kernel_entry& kernel = view.kernels[s.kernel];
+ if (reads_part_of(view, s, variable)) return false;
+ if (kernel.kind == static_cast<int>(kernel_kind::region)) return true;
+ if (kernel.kind != static_cast<int>(kernel_kind::operation) || !view.ops[kernel.op]->in_place) return false;
+ for (int k = 1; k < s.inputs; ++k)
+  if (view.alias[view.values[s.first_value + k]] == variable) return false;
+ return true;
+}
+TG_DEFINITION bool same_extents(const program_view& view, int a, int b) {
+ const entry &x = view.nodes[a], &y = view.nodes[b];
+ bool same = x.rank == y.rank;
+ for (int axis = 0; same && axis < x.rank; ++axis) same = view.pool[x.dims + axis] == view.pool[y.dims + axis];
+ return same;
 }
 
 // -- tapegraph/graph/plan.hpp
@@ -3604,80 +3611,12 @@ public:
  std::int64_t scratch_offset(int step) const { return scratch_offsets_[step]; }
  std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
  numbered<std::size_t>& needed_scratch() { return needed_scratch_; }
- bool valid(const lifetimes& live, const numbered<buffer_view>& values) const {
-  if (offsets_.empty()) return false;
-  for (std::size_t s = 0; s < needed_scratch_.size(); ++s)
-   if (needed_scratch_[s] > scratch_bytes_[s]) return false;
-  for (std::size_t i = 0; i < values.size(); ++i)
-   if (live.birth[i] >= 0 && values[i].bytes() > planned_bytes_[i]) return false;
-  return true;
- }
- std::size_t plan(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values) {
-  sizes_.resize(values.size());
-  for (std::size_t i = 0; i < sizes_.size(); ++i) {
-   const bool known = !offsets_.empty() && offsets_[i] >= 0;
-   const std::size_t before = known ? planned_bytes_[i] : 0, now = values[i].bytes();
-   sizes_[i] = now > before ? now : before;
-  }
-  for (std::size_t s = 0; s < scratch_bytes_.size(); ++s)
-   if (needed_scratch_[s] < scratch_bytes_[s]) needed_scratch_[s] = scratch_bytes_[s];
-  requests_.clear();
-  request_of_.assign(values.size(), -1);
-  const int steps = view.steps.size();
-  for (int s = 0; s < steps; ++s) {
-   const step_entry& step = view.steps[s];
-   for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
-    const int id = view.values[step.first_value + k];
-    if (live.variable_of[id] >= 0) continue;
-    const int shared = reusable(view, live, values, s, id);
-    if (shared >= 0) {
-     request_of_[id] = shared;
-     requests_[shared].death = live.death[id];
-    } else {
-     request_of_[id] = requests_.push_back(
-      {static_cast<std::int64_t>(runtime::aligned(sizes_[id])), s, live.death[id], 0});
-    }
-   }
-  }
-  first_scratch_ = requests_.size();
-  for (int s = 0; s < steps; ++s)
-   requests_.push_back({static_cast<std::int64_t>(runtime::aligned(needed_scratch_[s])), s, s, 0});
-  offsets_.clear();
-  return static_cast<std::size_t>(plan_buffers(requests_, order_, placed_));
- }
- void take_plan() {
-  offsets_.assign(sizes_.size(), -1);
-  planned_bytes_.assign(sizes_.size(), ~std::size_t{0});
-  for (std::size_t i = 0; i < sizes_.size(); ++i) {
-   if (request_of_[i] < 0) continue;
-   offsets_[i] = requests_[request_of_[i]].offset;
-   planned_bytes_[i] = sizes_[i];
-  }
-  scratch_bytes_ = needed_scratch_;
-  scratch_offsets_.resize(needed_scratch_.size());
-  for (std::size_t s = 0; s < scratch_offsets_.size(); ++s)
-   scratch_offsets_[s] = requests_[first_scratch_ + static_cast<int>(s)].offset;
- }
+ bool valid(const lifetimes& live, const numbered<buffer_view>& values) const;
+ std::size_t plan(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values);
+ void take_plan();
 private:
  int reusable(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values, int s,
-    int id) const {
-  const step_entry& step = view.steps[s];
-  const kernel_entry& kernel = view.kernels[step.kernel];
-  if (kernel.kind != static_cast<int>(kernel_kind::region) && kernel.kind != static_cast<int>(kernel_kind::sums))
-   return -1;
-  if (step.outputs > 1 && (runtime::has_backend || live.death[id] == s)) return -1;
-  const int sums = reductions_of(kernel, view.kernel_words.begin());
-  for (int k = 0; k < sums; ++k)
-   if (view.values[step.first_value + step.inputs + k] == id) return -1;
-  for (int k = 0; k < step.inputs; ++k) {
-   const int operand = view.values[step.first_value + k], owner = view.alias[operand];
-   if (request_of_[owner] >= 0 && live.death[owner] == s && requests_[request_of_[owner]].death == s &&
-    same_extents(view, operand, id) && values[owner].bytes() == values[id].bytes() &&
-    sizes_[owner] == sizes_[id] && !reads_part_of(view, step, owner))
-    return request_of_[owner];
-  }
-  return -1;
- }
+    int id) const;
  numbered<std::int64_t> offsets_, scratch_offsets_;
  numbered<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_, sizes_;
  numbered<int> request_of_;
@@ -3685,6 +3624,80 @@ private:
  list<int> order_, placed_;
  int first_scratch_ = 0;
 };
+TG_DEFINITION std::size_t buffer_placement::plan(const program_view& view, const lifetimes& live,
+            const numbered<buffer_view>& values) {
+ sizes_.resize(values.size());
+ for (std::size_t i = 0; i < sizes_.size(); ++i) {
+  const bool known = !offsets_.empty() && offsets_[i] >= 0;
+  const std::size_t before = known ? planned_bytes_[i] : 0, now = values[i].bytes();
+  sizes_[i] = now > before ? now : before;
+ }
+ for (std::size_t s = 0; s < scratch_bytes_.size(); ++s)
+  if (needed_scratch_[s] < scratch_bytes_[s]) needed_scratch_[s] = scratch_bytes_[s];
+ requests_.clear();
+ request_of_.assign(values.size(), -1);
+ const int steps = view.steps.size();
+ for (int s = 0; s < steps; ++s) {
+  const step_entry& step = view.steps[s];
+  for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
+   const int id = view.values[step.first_value + k];
+   if (live.variable_of[id] >= 0) continue;
+   const int shared = reusable(view, live, values, s, id);
+   if (shared >= 0) {
+    request_of_[id] = shared;
+    requests_[shared].death = live.death[id];
+   } else {
+    request_of_[id] = requests_.push_back(
+     {static_cast<std::int64_t>(runtime::aligned(sizes_[id])), s, live.death[id], 0});
+   }
+  }
+ }
+ first_scratch_ = requests_.size();
+ for (int s = 0; s < steps; ++s)
+  requests_.push_back({static_cast<std::int64_t>(runtime::aligned(needed_scratch_[s])), s, s, 0});
+ offsets_.clear();
+ return static_cast<std::size_t>(plan_buffers(requests_, order_, placed_));
+}
+TG_DEFINITION bool buffer_placement::valid(const lifetimes& live, const numbered<buffer_view>& values) const {
+ if (offsets_.empty()) return false;
+ for (std::size_t s = 0; s < needed_scratch_.size(); ++s)
+  if (needed_scratch_[s] > scratch_bytes_[s]) return false;
+ for (std::size_t i = 0; i < values.size(); ++i)
+  if (live.birth[i] >= 0 && values[i].bytes() > planned_bytes_[i]) return false;
+ return true;
+}
+TG_DEFINITION void buffer_placement::take_plan() {
+ offsets_.assign(sizes_.size(), -1);
+ planned_bytes_.assign(sizes_.size(), ~std::size_t{0});
+ for (std::size_t i = 0; i < sizes_.size(); ++i) {
+  if (request_of_[i] < 0) continue;
+  offsets_[i] = requests_[request_of_[i]].offset;
+  planned_bytes_[i] = sizes_[i];
+ }
+ scratch_bytes_ = needed_scratch_;
+ scratch_offsets_.resize(needed_scratch_.size());
+ for (std::size_t s = 0; s < scratch_offsets_.size(); ++s)
+  scratch_offsets_[s] = requests_[first_scratch_ + static_cast<int>(s)].offset;
+}
+TG_DEFINITION int buffer_placement::reusable(const program_view& view, const lifetimes& live,
+           const numbered<buffer_view>& values, int s, int id) const {
+ const step_entry& step = view.steps[s];
+ const kernel_entry& kernel = view.kernels[step.kernel];
+ if (kernel.kind != static_cast<int>(kernel_kind::region) && kernel.kind != static_cast<int>(kernel_kind::sums))
+  return -1;
+ if (step.outputs > 1 && (runtime::has_backend || live.death[id] == s)) return -1;
+ const int sums = reductions_of(kernel, view.kernel_words.begin());
+ for (int k = 0; k < sums; ++k)
+  if (view.values[step.first_value + step.inputs + k] == id) return -1;
+ for (int k = 0; k < step.inputs; ++k) {
+  const int operand = view.values[step.first_value + k], owner = view.alias[operand];
+  if (request_of_[owner] >= 0 && live.death[owner] == s && requests_[request_of_[owner]].death == s &&
+   same_extents(view, operand, id) && values[owner].bytes() == values[id].bytes() &&
+   sizes_[owner] == sizes_[id] && !reads_part_of(view, step, owner))
+   return request_of_[owner];
+ }
+ return -1;
+}
 
 // -- tapegraph/graph/device_memory.hpp
 class memory_block {
@@ -3693,23 +3706,7 @@ public:
  memory_block(const memory_block&) = delete;
  memory_block& operator=(const memory_block&) = delete;
  ~memory_block() { release(); }
- bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
-  if (bytes <= size_) return false;
-  if (external_) {
-   size_ = bytes;
-   return true;
-  }
-  release();
-  if (d == nullptr) {
-   host_ = runtime::arena(bytes);
-   data_ = host_.data();
-  } else {
-   data_ = static_cast<std::byte*>(d->allocate(bytes, what));
-   device_ = d;
-  }
-  size_ = bytes;
-  return true;
- }
+ bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what);
  void use(std::byte* memory) {
   external_ = true;
   data_ = memory;
@@ -3717,12 +3714,7 @@ public:
  std::byte* data() const { return data_; }
  std::size_t size() const { return size_; }
 private:
- void release() {
-  if (device_ != nullptr && data_ != nullptr) device_->release(data_);
-  host_ = runtime::arena();
-  data_ = nullptr;
-  size_ = 0;
- }
+ void release();
  runtime::device_runtime* device_ = nullptr;
  runtime::arena host_;
  std::byte* data_ = nullptr;
@@ -3743,11 +3735,7 @@ public:
  captured_steps(const captured_steps&) = delete;
  captured_steps& operator=(const captured_steps&) = delete;
  ~captured_steps() { clear(); }
- void clear() {
-  for (const entry& e : entries_)
-   if (e.graph != nullptr) device_->drop(e.graph);
-  entries_.clear();
- }
+ void clear();
  template <class F>
  void run(const std::vector<std::int64_t>& extents, const F& launch) {
   entry* e = nullptr;
@@ -3795,55 +3783,85 @@ private:
  runtime::device_runtime* device_;
  std::vector<entry> entries_;
 };
+TG_DEFINITION void captured_steps::clear() {
+ for (const entry& e : entries_)
+  if (e.graph != nullptr) device_->drop(e.graph);
+ entries_.clear();
+}
+TG_DEFINITION bool memory_block::reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
+ if (bytes <= size_) return false;
+ if (external_) {
+  size_ = bytes;
+  return true;
+ }
+ release();
+ if (d == nullptr) {
+  host_ = runtime::arena(bytes);
+  data_ = host_.data();
+ } else {
+  data_ = static_cast<std::byte*>(d->allocate(bytes, what));
+  device_ = d;
+ }
+ size_ = bytes;
+ return true;
+}
+TG_DEFINITION void memory_block::release() {
+ if (device_ != nullptr && data_ != nullptr) device_->release(data_);
+ host_ = runtime::arena();
+ data_ = nullptr;
+ size_ = 0;
+}
 
 // -- tapegraph/graph/formula_numbers.hpp
 // -- tapegraph/graph/spread_numbers.hpp
 class spread_numbers {
 public:
- void spread(const program_view& view, numbered<buffer_view>& values) {
-  if (wanted_.empty()) wanted_.resize(values.size());
-  for (int id = 0; id < view.nodes.size(); ++id) wanted_[id] = 0, values[id].copies = 1;
-  std::int64_t numbers = 0;
-  for (const step_entry& step : view.steps) {
-   if (!may_be_small(view, step)) continue;
-   const std::int64_t elements = values[step.domain].elements();
-   for (int k = 0; k < step.inputs; ++k) {
-    const int id = view.values[step.first_value + k];
-    const entry& e = view.nodes[id];
-    if (!e.is(descriptor_of<constant_op>) && !e.is(descriptor_of<extent_op>)) continue;
-    numbers += wanted_[id] == 0 ? 1 : 0;
-    wanted_[id] = std::max({wanted_[id], std::int64_t{1}, elements <= most_elements ? elements : 1});
-   }
-  }
-  if (numbers == 0) return;
-  if (copies_ == nullptr)
-   copies_ = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(numbers * most_elements));
-  double* to = copies_.get();
-  for (int id = 0; id < view.nodes.size(); ++id) {
-   if (wanted_[id] < 2) continue;
-   buffer_view& number = values[id];
-   auto* const bytes = reinterpret_cast<std::byte*>(to);
-   const std::size_t size = size_of(number.type);
-   for (std::int64_t i = 0; i < wanted_[id]; ++i)
-    std::memcpy(bytes + static_cast<std::size_t>(i) * size, number.data, size);
-   number.data = to;
-   number.copies = static_cast<std::int16_t>(wanted_[id]);
-   to += wanted_[id];
-  }
- }
+ void spread(const program_view& view, numbered<buffer_view>& values);
 private:
  static constexpr std::int64_t most_elements = 256;
- static bool may_be_small(const program_view& view, const step_entry& step) {
-  if (view.kernels[step.kernel].kind == static_cast<int>(kernel_kind::operation)) return false;
-  const entry& domain = view.nodes[step.domain];
-  std::int64_t least = 1;
-  for (int axis = 0; axis < domain.rank; ++axis)
-   if (const std::int64_t extent = view.pool[domain.dims + axis]; !is_symbolic(extent)) least *= extent;
-  return least <= most_elements;
- }
+ static bool may_be_small(const program_view& view, const step_entry& step);
  numbered<std::int64_t> wanted_;
  std::unique_ptr<double[]> copies_;
 };
+TG_DEFINITION void spread_numbers::spread(const program_view& view, numbered<buffer_view>& values) {
+ if (wanted_.empty()) wanted_.resize(values.size());
+ for (int id = 0; id < view.nodes.size(); ++id) wanted_[id] = 0, values[id].copies = 1;
+ std::int64_t numbers = 0;
+ for (const step_entry& step : view.steps) {
+  if (!may_be_small(view, step)) continue;
+  const std::int64_t elements = values[step.domain].elements();
+  for (int k = 0; k < step.inputs; ++k) {
+   const int id = view.values[step.first_value + k];
+   const entry& e = view.nodes[id];
+   if (!e.is(descriptor_of<constant_op>) && !e.is(descriptor_of<extent_op>)) continue;
+   numbers += wanted_[id] == 0 ? 1 : 0;
+   wanted_[id] = std::max({wanted_[id], std::int64_t{1}, elements <= most_elements ? elements : 1});
+  }
+ }
+ if (numbers == 0) return;
+ if (copies_ == nullptr)
+  copies_ = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(numbers * most_elements));
+ double* to = copies_.get();
+ for (int id = 0; id < view.nodes.size(); ++id) {
+  if (wanted_[id] < 2) continue;
+  buffer_view& number = values[id];
+  auto* const bytes = reinterpret_cast<std::byte*>(to);
+  const std::size_t size = size_of(number.type);
+  for (std::int64_t i = 0; i < wanted_[id]; ++i)
+   std::memcpy(bytes + static_cast<std::size_t>(i) * size, number.data, size);
+  number.data = to;
+  number.copies = static_cast<std::int16_t>(wanted_[id]);
+  to += wanted_[id];
+ }
+}
+TG_DEFINITION bool spread_numbers::may_be_small(const program_view& view, const step_entry& step) {
+ if (view.kernels[step.kernel].kind == static_cast<int>(kernel_kind::operation)) return false;
+ const entry& domain = view.nodes[step.domain];
+ std::int64_t least = 1;
+ for (int axis = 0; axis < domain.rank; ++axis)
+  if (const std::int64_t extent = view.pool[domain.dims + axis]; !is_symbolic(extent)) least *= extent;
+ return least <= most_elements;
+}
 
 class formula_numbers {
 public:
@@ -3880,35 +3898,34 @@ private:
 // -- tapegraph/graph/view_offsets.hpp
 class view_offsets {
 public:
- void find(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values) {
-  bytes_.assign(values.size(), 0);
-  for (int i = 0; i < view.nodes.size(); ++i) {
-   if (view.alias[i] == i || live.death[view.alias[i]] < 0) continue;
-   const entry& e = view.nodes[i];
-   const int operand = view.arguments[e.first_argument];
-   bytes_[i] = bytes_[operand];
-   if (!e.is(descriptor_of<slice_view_op>)) continue;
-   const auto place = attributes_from_words<slice_view_op>(&view.words[e.words]);
-   bytes_[i] += runtime::detail::elements_before(place, values[operand], values[i]) *
-      static_cast<std::int64_t>(size_of(e.type));
-  }
- }
+ void find(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values);
  void* address(void* buffer, int id) const {
   return buffer == nullptr ? nullptr : static_cast<std::byte*>(buffer) + bytes_[id];
  }
 private:
  numbered<std::int64_t> bytes_;
 };
+TG_DEFINITION void view_offsets::find(const program_view& view, const lifetimes& live,
+         const numbered<buffer_view>& values) {
+ bytes_.assign(values.size(), 0);
+ for (int i = 0; i < view.nodes.size(); ++i) {
+  if (view.alias[i] == i || live.death[view.alias[i]] < 0) continue;
+  const entry& e = view.nodes[i];
+  const int operand = view.arguments[e.first_argument];
+  bytes_[i] = bytes_[operand];
+  if (!e.is(descriptor_of<slice_view_op>)) continue;
+  const auto place = attributes_from_words<slice_view_op>(&view.words[e.words]);
+  bytes_[i] += runtime::detail::elements_before(place, values[operand], values[i]) *
+     static_cast<std::int64_t>(size_of(e.type));
+ }
+}
 
 class input_addresses {
 public:
  bool empty() const { return places_.empty(); }
  void find(const program_view& view, numbered<buffer_view>& values, numbered<buffer_view>& operands,
    numbered<buffer_view>& outputs);
- bool move(int input, void* data, const view_offsets& offsets) const {
-  for (const place& p : places_[input]) *p.address = offsets.address(data, p.node);
-  return !places_[input].empty();
- }
+ bool move(int input, void* data, const view_offsets& offsets) const;
 private:
  struct place {
   void** address;
@@ -3932,6 +3949,10 @@ TG_DEFINITION void input_addresses::find(const program_view& view, numbered<buff
   for (int i = 0; i < view.outputs.size(); ++i)
    if (view.alias[view.outputs[i].node] == of) found.push_back({&outputs[i].data, view.outputs[i].node});
  }
+}
+TG_DEFINITION bool input_addresses::move(int input, void* data, const view_offsets& offsets) const {
+ for (const place& p : places_[input]) *p.address = offsets.address(data, p.node);
+ return !places_[input].empty();
 }
 }
 // -- tapegraph/graph/input_rules.hpp
@@ -4471,7 +4492,7 @@ std::string kernel_operations(const View& view, int k) {
     : name + "s of " + operation_names(region, view.ops);
  return name + (region.instructions() > 0 ? " of " + operation_names(region, view.ops) : "");
 }
-inline std::string by_method(std::string_view method) { return method.empty() ? "" : " by " + std::string(method); }
+std::string by_method(std::string_view method);
 template <class Program>
 std::string method_of_step(const Program& p, int s) {
  const program_view& view = p.view();
@@ -4498,6 +4519,9 @@ void log_placement_of(const Program& p) {
   runtime::write_placement(head + ": " + kernel_operations(view, step.kernel), p.value_of(step.node), p.device(),
         p.device() == nullptr || view.functions[step.kernel].on_device.run != nullptr);
  }
+}
+TG_DEFINITION std::string by_method(std::string_view method) {
+ return method.empty() ? "" : " by " + std::string(method);
 }
 }
 namespace tapegraph::ir {
@@ -5133,11 +5157,7 @@ constexpr const program_view& compile_program() {
 /// Draws the initial values of variables.
 
 namespace tapegraph::detail {
-inline std::uint64_t hash_of(std::string_view text) {
- std::uint64_t hash = 0xCBF29CE484222325u;
- for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
- return hash;
-}
+std::uint64_t hash_of(std::string_view text);
 void orthonormalize(double* data, std::int64_t rows, std::int64_t columns);
 template <class T>
 void initialize_orthogonal(T* data, const shape& dims, double gain, std::uint64_t seed, std::string_view path) {
@@ -5232,6 +5252,11 @@ TG_DEFINITION void orthonormalize(double* data, std::int64_t rows, std::int64_t 
   });
  }
 }
+TG_DEFINITION std::uint64_t hash_of(std::string_view text) {
+ std::uint64_t hash = 0xCBF29CE484222325u;
+ for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+ return hash;
+}
 }
 
 namespace tapegraph {
@@ -5265,11 +5290,7 @@ public:
  /// and its layer uses it instead of the batch's statistics. Throws argument_error when a
  /// non-trainable variable that was not frozen is to become trainable, because no gradient was
  /// traced for it.
- void set_trainable(bool trainable) {
-  if (trainable && !made_trainable_ && !frozen_)
-   throw argument_error("variable '" + path_ + "' was made not trainable and cannot become it");
-  frozen_ = !trainable;
- }
+ void set_trainable(bool trainable);
  /// Whether set_trainable(false) has frozen it.
  bool frozen() const { return frozen_; }
  /// Whether it is an optimizer's state, such as momentum, and not the model's.
@@ -5296,26 +5317,14 @@ public:
   return copy;
  }
  /// Sets the value. Throws shape_error and dtype_error if shape and type are not the variable's.
- void assign(const any_tensor& value) {
-  if (value.type() != data().type())
-   throw dtype_error("variable '" + path_ + "' is " + name_of(data().type()) + ", given " +
-       name_of(value.type()));
-  if (!(value.shape() == data().shape()))
-   throw shape_error("variable '" + path_ + "' has shape " + to_string(data().shape()) + ", given " +
-       to_string(value.shape()));
-  std::memcpy(own_data(), value.read(), data().outline_view().bytes());
- }
+ void assign(const any_tensor& value);
  /// Adds a value to it, or subtracts one. Throws like assign.
  void assign_add(const any_tensor& value) { assign(moved_by(value, 1)); }
  /// Subtracts `value`, of its type and shape, from it.
  void assign_sub(const any_tensor& value) { assign(moved_by(value, -1)); }
  /// Replaces its tensor by one of the variable's shape and type. If something else holds it too
  /// (two variables assigned from one tensor), it is copied.
- void replace(any_tensor value) {
-  data() = std::move(value);
-  data().set_tape_index({});
-  data().unshare();
- }
+ void replace(any_tensor value);
  /// An unshared buffer to write to.
  void* own_data() { return data().write(); }
  /// The same for the kernels of a device, which write to it in place. Tensors that shared it
@@ -5341,11 +5350,7 @@ public:
   if (!memory_stays) shared_->data.drop_storage();
  }
  /// The memory, to be overwritten completely.
- any_tensor& restore() {
-  shared_->away = false;
-  if (!shared_->data.has_storage() && size() > 0) shared_->data = any_tensor(type(), shape());
-  return shared_->data;
- }
+ any_tensor& restore();
 
  /// The collection it was created for, if any: variable_options::collection.
  const std::string& collection() const { return collection_; }
@@ -5363,10 +5368,7 @@ private:
   bool away = false;
   explicit stored(any_tensor value) : data(std::move(value)) {}
  };
- [[noreturn]] void refuse_away() const {
-  throw argument_error("variable '" + path_ + "' is held by " + (task_.empty() ? "the chief" : task_) +
-       "; model.gather_variables(), called on every task, brings it here until the next step");
- }
+ [[noreturn]] void refuse_away() const;
  any_tensor moved_by(const any_tensor& value, int sign) const;
 
  std::string path_, collection_, task_;
@@ -5408,36 +5410,16 @@ public:
   refuse(path);
  }
  /// Returns null where there is none.
- variable* find(std::string_view path) {
-  for (const auto& v : items_)
-   if (v->path() == path) return v.get();
-  return nullptr;
- }
+ variable* find(std::string_view path);
  /// Freezes or unfreezes all variables whose path, or an enclosing scope's path, matches the
  /// pattern: "encoder" is all of that scope, and "*" stands for any text, as in "*/bias" or
  /// "block/*/norm". Optimizer state follows its variable. Moving averages are frozen, too, so
  /// that batch normalization then uses them (`layer.trainable = False` in Keras). Returns the
  /// number of variables; throws argument_error if there is none.
- int set_trainable(std::string_view pattern, bool trainable) {
-  int count = 0;
-  for (const auto& v : items_) {
-   if (v->optimizer_state() || v->metric_state() || !detail::path_matches(pattern, v->path())) continue;
-   ++count;
-   if (!trainable || v->frozen()) v->set_trainable(trainable);
-  }
-  if (count == 0) refuse(pattern);
-  return count;
- }
+ int set_trainable(std::string_view pattern, bool trainable);
  /// The variables of a collection: "trainable"; "local", those created for it; "global", all
  /// others; or the name in variable_options::collection. Optimizers' state is global.
- std::vector<variable*> collection(std::string_view name) const {
-  std::vector<variable*> found;
-  for (const auto& v : items_)
-   if (v->collection() == name || (name == "trainable" && v->trainable()) ||
-    (name == "global" && v->collection() != "local"))
-    found.push_back(v.get());
-  return found;
- }
+ std::vector<variable*> collection(std::string_view name) const;
  int size() const { return static_cast<int>(items_.size()); }
  /// Variable i in the order of their making, unchecked.
  variable& at(int i) { return *items_[static_cast<std::size_t>(i)]; }
@@ -5453,19 +5435,7 @@ public:
  /// Adds a variable that shares its value with `scope`/`path` of another list, if that exists.
  /// Throws shape_error or dtype_error if it does not match `like`.
  bool share(const variable_list& other, std::string_view scope, std::string_view path, const any_tensor& like,
-   bool trainable) {
-  const std::string whole = scope.empty() ? std::string(path) : std::string(scope) + '/' + std::string(path);
-  const variable* const found = const_cast<variable_list&>(other).find(whole);
-  if (found == nullptr) return false;
-  if (found->type() != like.type())
-   throw dtype_error("shared variable '" + whole + "' is " + name_of(found->type()) + ", the model takes " +
-       name_of(like.type()));
-  if (!(found->shape() == like.shape()))
-   throw shape_error("shared variable '" + whole + "' has shape " + to_string(found->shape()) +
-       ", the model takes " + to_string(like.shape()));
-  items_.push_back(std::make_unique<variable>(std::string(path), *found, trainable));
-  return true;
- }
+   bool trainable);
 
  /// Iterates over variables, the model's first, then the optimizer's.
  class iterator {
@@ -5511,6 +5481,79 @@ TG_DEFINITION any_tensor variable::moved_by(const any_tensor& value, int sign) c
    text.append(count == 1 ? ", there are '" : ", '").append(v->path()).append("'");
  if (count > most) text.append(" and ").append(std::to_string(count - most)).append(" more");
  throw argument_error(text);
+}
+
+TG_DEFINITION void variable::assign(const any_tensor& value) {
+ if (value.type() != data().type())
+  throw dtype_error("variable '" + path_ + "' is " + name_of(data().type()) + ", given " + name_of(value.type()));
+ if (!(value.shape() == data().shape()))
+  throw shape_error("variable '" + path_ + "' has shape " + to_string(data().shape()) + ", given " +
+      to_string(value.shape()));
+ std::memcpy(own_data(), value.read(), data().outline_view().bytes());
+}
+
+[[noreturn]] TG_DEFINITION void variable::refuse_away() const {
+ throw argument_error("variable '" + path_ + "' is held by " + (task_.empty() ? "the chief" : task_) +
+      "; model.gather_variables(), called on every task, brings it here until the next step");
+}
+
+TG_DEFINITION any_tensor& variable::restore() {
+ shared_->away = false;
+ if (!shared_->data.has_storage() && size() > 0) shared_->data = any_tensor(type(), shape());
+ return shared_->data;
+}
+
+TG_DEFINITION variable* variable_list::find(std::string_view path) {
+ for (const auto& v : items_)
+  if (v->path() == path) return v.get();
+ return nullptr;
+}
+
+TG_DEFINITION int variable_list::set_trainable(std::string_view pattern, bool trainable) {
+ int count = 0;
+ for (const auto& v : items_) {
+  if (v->optimizer_state() || v->metric_state() || !detail::path_matches(pattern, v->path())) continue;
+  ++count;
+  if (!trainable || v->frozen()) v->set_trainable(trainable);
+ }
+ if (count == 0) refuse(pattern);
+ return count;
+}
+
+TG_DEFINITION std::vector<variable*> variable_list::collection(std::string_view name) const {
+ std::vector<variable*> found;
+ for (const auto& v : items_)
+  if (v->collection() == name || (name == "trainable" && v->trainable()) ||
+   (name == "global" && v->collection() != "local"))
+   found.push_back(v.get());
+ return found;
+}
+
+TG_DEFINITION bool variable_list::share(const variable_list& other, std::string_view scope, std::string_view path,
+          const any_tensor& like, bool trainable) {
+ const std::string whole = scope.empty() ? std::string(path) : std::string(scope) + '/' + std::string(path);
+ const variable* const found = const_cast<variable_list&>(other).find(whole);
+ if (found == nullptr) return false;
+ if (found->type() != like.type())
+  throw dtype_error("shared variable '" + whole + "' is " + name_of(found->type()) + ", the model takes " +
+      name_of(like.type()));
+ if (!(found->shape() == like.shape()))
+  throw shape_error("shared variable '" + whole + "' has shape " + to_string(found->shape()) +
+      ", the model takes " + to_string(like.shape()));
+ items_.push_back(std::make_unique<variable>(std::string(path), *found, trainable));
+ return true;
+}
+
+TG_DEFINITION void variable::set_trainable(bool trainable) {
+ if (trainable && !made_trainable_ && !frozen_)
+  throw argument_error("variable '" + path_ + "' was made not trainable and cannot become it");
+ frozen_ = !trainable;
+}
+
+TG_DEFINITION void variable::replace(any_tensor value) {
+ data() = std::move(value);
+ data().set_tape_index({});
+ data().unshare();
 }
 
 namespace detail {
@@ -5900,12 +5943,7 @@ struct tensor_signature {
  std::vector<std::int64_t> shape{}; ///< -1: known only at run time, as the batch is
 
  /// "f32[?, 28, 28, 1]"
- std::string text() const {
-  std::string s = name_of(type) + std::string("[");
-  for (std::size_t i = 0; i < shape.size(); ++i)
-   s.append(i > 0 ? ", " : "").append(shape[i] < 0 ? std::string("?") : std::to_string(shape[i]));
-  return s + "]";
- }
+ std::string text() const;
 };
 
 /// All of a model: columns of labels are those of its losses, none for a model that only predicts.
@@ -5948,6 +5986,13 @@ TG_DEFINITION void check_columns(const char* who, const model_signature& of, std
        wanted.text());
  }
 }
+}
+
+TG_DEFINITION std::string tensor_signature::text() const {
+ std::string s = name_of(type) + std::string("[");
+ for (std::size_t i = 0; i < shape.size(); ++i)
+  s.append(i > 0 ? ", " : "").append(shape[i] < 0 ? std::string("?") : std::to_string(shape[i]));
+ return s + "]";
 }
 
 // -- tapegraph/model/state_archive.hpp
@@ -7231,7 +7276,7 @@ template <class Model>
 constexpr void add_penalties(model_trace& t) {
  if constexpr (requires { sizeof(tapegraph::detail::penalties<Model>); })
   tapegraph::detail::penalties<Model>::add(t);
- else if (t.regularizers.size() > 0)
+ else if (!t.regularizers.empty())
   detail::fail_of_variable(t, t.regularizers[0].variable,
         "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
 }
@@ -7250,7 +7295,7 @@ template <class Model>
 constexpr void apply_constraints(model_trace& t) {
  if constexpr (requires { sizeof(tapegraph::detail::projections<Model>); })
   tapegraph::detail::projections<Model>::apply(t);
- else if (t.constraints.size() > 0)
+ else if (!t.constraints.empty())
   detail::fail_of_variable(t, t.constraints[0].variable,
         "constraint: needs #include <tapegraph/nn/constraint.hpp>");
 }
@@ -7289,7 +7334,7 @@ constexpr void trace_objective(model_trace& t, const Y& y) {
   t.outputs.push_back({"loss", loss.id()});
  };
  if constexpr (objective::added_only) {
-  if (t.added_losses.size() == 0) t.fail("added_losses: the model adds none (scope.add_loss)");
+  if (t.added_losses.empty()) t.fail("added_losses: the model adds none (scope.add_loss)");
   add_up(graph_node(&t, t.constant(0, specs[0].type)));
  } else {
   const auto value = objective::value(y, z, n);
@@ -7478,41 +7523,13 @@ struct model_summary {
  int variables = 0; ///< those of the model, without an optimizer's
 
  /// The table as text, a line for each layer and the sums below.
- std::string text() const {
-  std::size_t first = 18, second = 14;
-  for (const row& r : rows) {
-   first = std::max(first, label(r).size() + 2);
-   second = std::max(second, r.output.size() + 2);
-  }
-  const auto line = [&](const std::string& a, const std::string& b, const std::string& c) {
-   std::string s = a;
-   s.append(first - std::min(first, a.size()), ' ').append(b).append(second - std::min(second, b.size()), ' ');
-   return s.append(12 - std::min<std::size_t>(12, c.size()), ' ').append(c).append("\n");
-  };
-  std::string result = line("layer (type)", "output shape", "parameters");
-  result.append(first + second + 12, '-').append("\n");
-  for (const row& r : rows) result += line(label(r), r.output, grouped(r.parameters));
-  result.append(first + second + 12, '-').append("\n");
-  result.append("parameters:     ").append(grouped(parameters));
-  result.append("\ntrainable:      ").append(grouped(trainable));
-  result.append("\nnot trainable:  ").append(grouped(parameters - trainable)).append("\n");
-  return result;
- }
+ std::string text() const;
 
  /// "1,674,701"
- static std::string grouped(std::int64_t n) {
-  std::string s = std::to_string(n);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > 0; at -= 3)
-   s.insert(static_cast<std::size_t>(at), 1, ',');
-  return s;
- }
+ static std::string grouped(std::int64_t n);
 
 private:
- static std::string label(const row& r) {
-  std::string s = r.path.empty() ? r.type : r.path;
-  if (!r.path.empty()) s.append(" (").append(r.type).append(")");
-  return s;
- }
+ static std::string label(const row& r);
 };
 
 namespace detail {
@@ -7576,6 +7593,40 @@ TG_DEFINITION model_summary describe_model(const ir::model_view& v) {
  }
  return s;
 }
+}
+
+TG_DEFINITION std::string model_summary::text() const {
+ std::size_t first = 18, second = 14;
+ for (const row& r : rows) {
+  first = std::max(first, label(r).size() + 2);
+  second = std::max(second, r.output.size() + 2);
+ }
+ const auto line = [&](const std::string& a, const std::string& b, const std::string& c) {
+  std::string s = a;
+  s.append(first - std::min(first, a.size()), ' ').append(b).append(second - std::min(second, b.size()), ' ');
+  return s.append(12 - std::min<std::size_t>(12, c.size()), ' ').append(c).append("\n");
+ };
+ std::string result = line("layer (type)", "output shape", "parameters");
+ result.append(first + second + 12, '-').append("\n");
+ for (const row& r : rows) result += line(label(r), r.output, grouped(r.parameters));
+ result.append(first + second + 12, '-').append("\n");
+ result.append("parameters:     ").append(grouped(parameters));
+ result.append("\ntrainable:      ").append(grouped(trainable));
+ result.append("\nnot trainable:  ").append(grouped(parameters - trainable)).append("\n");
+ return result;
+}
+
+TG_DEFINITION std::string model_summary::label(const row& r) {
+ std::string s = r.path.empty() ? r.type : r.path;
+ if (!r.path.empty()) s.append(" (").append(r.type).append(")");
+ return s;
+}
+
+TG_DEFINITION std::string model_summary::grouped(std::int64_t n) {
+ std::string s = std::to_string(n);
+ for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s.size()) - 3; at > 0; at -= 3)
+  s.insert(static_cast<std::size_t>(at), 1, ',');
+ return s;
 }
 
 /// Options of compile.
@@ -7668,20 +7719,12 @@ public:
  variable_list& variables() { return variables_; }
  const variable_list& variables() const { return variables_; }
  std::int64_t step() const { return step_; }
- void set_step(std::int64_t step) {
-  if (step < 0) throw argument_error("set_step: " + std::to_string(step));
-  step_ = step;
- }
+ void set_step(std::int64_t step);
  std::string summary() const;
  std::int64_t parameter_count() const { return summary_.parameters; }
  const model_signature& signature() const { return signature_; }
  bool trains() const { return trains_; }
- std::int64_t trainable_parameter_count() const {
-  std::int64_t count = 0;
-  for (const variable& v : variables_)
-   if (v.trainable()) count += v.size();
-  return count;
- }
+ std::int64_t trainable_parameter_count() const;
 protected:
  explicit model_base(const compile_options& options);
  model_base(model_base&&) = default;
@@ -7792,6 +7835,18 @@ TG_DEFINITION void model_base::read_traces(model_base& m, const ir::model_view& 
 }
 }
 
+TG_DEFINITION std::int64_t detail::model_base::trainable_parameter_count() const {
+ std::int64_t count = 0;
+ for (const variable& v : variables_)
+  if (v.trainable()) count += v.size();
+ return count;
+}
+
+TG_DEFINITION void detail::model_base::set_step(std::int64_t step) {
+ if (step < 0) throw argument_error("set_step: " + std::to_string(step));
+ step_ = step;
+}
+
 // -- tapegraph/train/trainable_model.hpp
 
 // -- tapegraph/model/gradient_list.hpp
@@ -7810,11 +7865,7 @@ public:
  double loss = 0;
  double accuracy = 0;
  const any_tensor& operator[](std::string_view path) const { return named(path).value; }
- const named_gradient& named(std::string_view path) const {
-  for (const named_gradient& each : all_)
-   if (each.path == path) return each;
-  refuse(path);
- }
+ const named_gradient& named(std::string_view path) const;
  int size() const { return static_cast<int>(all_.size()); }
  auto begin() const { return all_.begin(); }
  auto end() const { return all_.end(); }
@@ -7873,6 +7924,11 @@ TG_DEFINITION void gradient_list::add_rows(const buffer_view& rows, const buffer
  }
  throw argument_error(text);
 }
+TG_DEFINITION const named_gradient& gradient_list::named(std::string_view path) const {
+ for (const named_gradient& each : all_)
+  if (each.path == path) return each;
+ refuse(path);
+}
 }
 // -- tapegraph/train/fit.hpp
 // -- tapegraph/train/trainer.hpp
@@ -7920,12 +7976,7 @@ public:
  const std::vector<column_spec>& columns() const { return *columns_; }
 
  /// First byte of a column: count() records of its record_bytes(), aligned to 64 bytes.
- const std::byte* data(std::size_t column) const {
-  if (column >= columns_->size())
-   throw argument_error("data set: column " + std::to_string(column) + " of " +
-        std::to_string(columns_->size()));
-  return data_[column];
- }
+ const std::byte* data(std::size_t column) const;
  /// The values of a column, [count, record shape...]. Throws dtype_error, argument_error.
  template <class T>
  std::span<const T> values(std::size_t column) const {
@@ -7960,6 +8011,12 @@ private:
  std::int64_t count_ = 0;
  std::int64_t index_ = 0;
 };
+
+TG_DEFINITION const std::byte* batch::data(std::size_t column) const {
+ if (column >= columns_->size())
+  throw argument_error("data set: column " + std::to_string(column) + " of " + std::to_string(columns_->size()));
+ return data_[column];
+}
 }
 
 #include <condition_variable>
@@ -8314,19 +8371,8 @@ struct named_value {
 };
 class log_list {
 public:
- void set(std::string_view name, double value) {
-  for (named_value& v : values_)
-   if (v.name == name) {
-    v.value = value;
-    return;
-   }
-  values_.push_back({std::string(name), value});
- }
- const double* find(std::string_view name) const {
-  for (const named_value& v : values_)
-   if (v.name == name) return &v.value;
-  return nullptr;
- }
+ void set(std::string_view name, double value);
+ const double* find(std::string_view name) const;
  double operator[](std::string_view name) const {
   if (const double* const found = find(name)) return *found;
   refuse("log", name);
@@ -8347,6 +8393,19 @@ private:
   before = ", '";
  }
  throw argument_error(text);
+}
+TG_DEFINITION void log_list::set(std::string_view name, double value) {
+ for (named_value& v : values_)
+  if (v.name == name) {
+   v.value = value;
+   return;
+  }
+ values_.push_back({std::string(name), value});
+}
+TG_DEFINITION const double* log_list::find(std::string_view name) const {
+ for (const named_value& v : values_)
+  if (v.name == name) return &v.value;
+ return nullptr;
 }
 
 template <class T>
@@ -9226,23 +9285,13 @@ public:
  tapegraph::history history{};
  detail::model_base& model() const { return model_; }
  bool writes_files() const { return model_.writes_files(); }
- void read_metrics() {
-  if (metrics_ == nullptr) return;
-  std::vector<named_value> now;
-  metrics_(model_, now);
-  for (const named_value& v : now) logs.set(v.name, v.value);
- }
+ void read_metrics();
  bool has_learning_rate() const { return rate_.get != nullptr; }
  double learning_rate() const {
   need_rate();
   return rate_.get(rate_.optimizer);
  }
- void set_learning_rate(double rate) {
-  need_rate();
-  if (!std::isfinite(rate) || rate < 0)
-   throw argument_error("learning rate: " + number_text(rate) + " at epoch " + std::to_string(epoch));
-  rate_.set(rate_.optimizer, rate);
- }
+ void set_learning_rate(double rate);
  void stop(std::string_view reason) {
   if (!ends()) history.stopped_by = reason;
   stopped_ = true;
@@ -9370,6 +9419,18 @@ optimizer_number changeable_rate(Optimizer& optimizer) {
  return n;
 }
 }
+TG_DEFINITION void training_state::read_metrics() {
+ if (metrics_ == nullptr) return;
+ std::vector<named_value> now;
+ metrics_(model_, now);
+ for (const named_value& v : now) logs.set(v.name, v.value);
+}
+TG_DEFINITION void training_state::set_learning_rate(double rate) {
+ need_rate();
+ if (!std::isfinite(rate) || rate < 0)
+  throw argument_error("learning rate: " + number_text(rate) + " at epoch " + std::to_string(epoch));
+ rate_.set(rate_.optimizer, rate);
+}
 }
 
 /// Training and evaluation as loops over steps, for models of any type: type-dependent parts are
@@ -9419,15 +9480,7 @@ public:
  std::size_t place(std::size_t i) const { return places_[i]; }
 private:
  void find(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more);
- static buffer_view view(const data::batch& b, std::size_t column) {
-  const data::column_spec& spec = b.columns()[column];
-  buffer_view v;
-  v.data = const_cast<std::byte*>(b.data(column));
-  v.type = spec.type;
-  v.extents[v.rank++] = b.count();
-  for (const std::int64_t extent : spec.shape) v.extents[v.rank++] = extent;
-  return v;
- }
+ static buffer_view view(const data::batch& b, std::size_t column);
  std::size_t size_ = 0, places_[most]{};
  buffer_view views_[most];
 };
@@ -9576,6 +9629,16 @@ TG_DEFINITION void trainer_base::reset_metrics() {
  for (variable& v : variables_)
   if (v.metric_state()) std::memset(v.own_data(), 0, v.data().outline_view().bytes());
 }
+}
+
+TG_DEFINITION buffer_view detail::column_match::view(const data::batch& b, std::size_t column) {
+ const data::column_spec& spec = b.columns()[column];
+ buffer_view v;
+ v.data = const_cast<std::byte*>(b.data(column));
+ v.type = spec.type;
+ v.extents[v.rank++] = b.count();
+ for (const std::int64_t extent : spec.shape) v.extents[v.rank++] = extent;
+ return v;
 }
 }
 // -- tapegraph/train/fit_run.hpp
@@ -10576,12 +10639,7 @@ inline constexpr use_of_name uses_of_names[29]{
  {"triplet_hard", output_use::elements, ""},
  {"categorical_accuracy", output_use::classes, ""},
 };
-inline const use_of_name* use_of(std::string_view name) {
- if (name == "sparse_categorical_accuracy") name = "categorical_accuracy";
- for (const use_of_name& each : uses_of_names)
-  if (each.name == name) return &each;
- return nullptr;
-}
+const use_of_name* use_of(std::string_view name);
 template <class Loss>
 constexpr std::string_view name_in_hints() {
  if constexpr (requires(const Loss& whole) { whole.loss; })
@@ -10677,6 +10735,13 @@ TG_DEFINITION void hint_of_outputs(const ir::model_view& v, const hinted_part* p
 /// Whether `compile` prints hints on stderr about likely mistakes in valid models. On by default;
 /// TAPEGRAPH_HINTS=0 in the environment turns it off from the start.
 inline void show_hints(bool on) { detail::hints_setting().store(on, std::memory_order_relaxed); }
+
+TG_DEFINITION const detail::use_of_name* detail::use_of(std::string_view name) {
+ if (name == "sparse_categorical_accuracy") name = "categorical_accuracy";
+ for (const use_of_name& each : uses_of_names)
+  if (each.name == name) return &each;
+ return nullptr;
+}
 }
 // -- tapegraph/train/predict_set.hpp
 
@@ -11284,17 +11349,11 @@ public:
   updates_->push_back({variable_of(target), eval(value)});
  }
  bool matches(std::string_view pattern) const { return path_matches(pattern, target_->path()); }
- variable& common(std::string_view name) const { return (*variables_)[std::string(common_).append(name)]; }
- void assign_common(std::string_view name, any_tensor value) const {
-  updates_->push_back({&common(name), std::move(value)});
- }
+ variable& common(std::string_view name) const;
+ void assign_common(std::string_view name, any_tensor value) const;
 protected:
  variable& state_variable(std::string_view name) const;
- variable* variable_of(const any_tensor& target) const {
-  for (const auto& s : states_)
-   if (s.second.shares_with(target)) return s.first;
-  return target_;
- }
+ variable* variable_of(const any_tensor& target) const;
  variable_list* variables_;
  std::vector<eager_context::pending>* updates_;
  std::string_view common_;
@@ -11304,11 +11363,7 @@ protected:
 TG_DEFINITION variable& eager_slots::state_variable(std::string_view name) const {
  return (*variables_)[target_->path() + '/' + std::string(name)];
 }
-inline shape shape_of_rows(const shape& table, std::int64_t rows) {
- shape dims{rows};
- for (int i = 1; i < table.rank(); ++i) dims.push_back(table[i]);
- return dims;
-}
+shape shape_of_rows(const shape& table, std::int64_t rows);
 template <class T>
 void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) {
  const buffer_view table = v.own_data_on(runtime::current_runtime());
@@ -11431,6 +11486,22 @@ void update_all(const Gradients& step, const Numbers& n) {
  } else {
   step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n); });
  }
+}
+TG_DEFINITION variable* eager_slots::variable_of(const any_tensor& target) const {
+ for (const auto& s : states_)
+  if (s.second.shares_with(target)) return s.first;
+ return target_;
+}
+TG_DEFINITION void eager_slots::assign_common(std::string_view name, any_tensor value) const {
+ updates_->push_back({&common(name), std::move(value)});
+}
+TG_DEFINITION variable& eager_slots::common(std::string_view name) const {
+ return (*variables_)[std::string(common_).append(name)];
+}
+TG_DEFINITION shape shape_of_rows(const shape& table, std::int64_t rows) {
+ shape dims{rows};
+ for (int i = 1; i < table.rank(); ++i) dims.push_back(table[i]);
+ return dims;
 }
 }
 namespace tapegraph {
@@ -11714,11 +11785,7 @@ public:
  ~call_results() {
   if (!made_.empty()) program_->recall_outputs();
  }
- any_tensor take(int index) {
-  const auto k = static_cast<std::size_t>(index);
-  if (made_.empty() || !made_[k].has_storage()) return output_copy(*program_, index);
-  return std::move(made_[k]);
- }
+ any_tensor take(int index);
 private:
  static constexpr std::size_t worth_placing = std::size_t{1} << 15;
  ir::program* program_;
@@ -11754,6 +11821,11 @@ TG_DEFINITION any_tensor output_copy(const ir::program& p, int index) {
  else
   p.device()->copy(result.view().data, from.data, from.bytes());
  return result;
+}
+TG_DEFINITION any_tensor call_results::take(int index) {
+ const auto k = static_cast<std::size_t>(index);
+ if (made_.empty() || !made_[k].has_storage()) return output_copy(*program_, index);
+ return std::move(made_[k]);
 }
 
 // -- tapegraph/model/taped_program.hpp
@@ -13821,7 +13893,7 @@ struct returned<R<P...>> {
  }
 private:
  template <class Tuple>
- static auto named(Tuple&& tuple) {
+ static auto named(Tuple tuple) {
   return std::apply([](auto&&... part) { return R<std::remove_cvref_t<decltype(part)>...>{std::move(part)...}; },
       std::move(tuple));
  }
@@ -14729,7 +14801,8 @@ void convert_elements(const void* from, void* to, std::int64_t count) {
  for (std::int64_t i = 0; i < count; ++i)
   static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
 }
-inline any_tensor fed_as(const any_tensor& value, dtype to) {
+any_tensor fed_as(const any_tensor& value, dtype to);
+TG_DEFINITION any_tensor fed_as(const any_tensor& value, dtype to) {
  any_tensor result(to, value.shape());
  common_types::visit(value.type(), [&]<class T>(std::type_identity<T>) {
   if (to == dtype::f32)
@@ -15263,7 +15336,7 @@ struct fetch_trace {
     t.outputs.push_back({name, node});
   }
   t.scope = 0;
-  if (has_optimizers<Model> && t.added_losses.size() > 0)
+  if (has_optimizers<Model> && !t.added_losses.empty())
    t.fail("add_loss: in a session a loss must include it: scope.with_added_losses(loss)");
   if (t.error.what != nullptr) return;
   if (t.training) keep_updates_of_layers(t, of_layers);
@@ -15365,7 +15438,7 @@ private:
     .id();
   };
   list<int> found = ir::gradient(t, scaled(loss), nodes);
-  if (t.regularizers.size() > 0) {
+  if (!t.regularizers.empty()) {
    list<int> changed(t.variables.size(), 0);
    for (int i = first, k = 0; i < last; ++i) {
     const int v = t.gradients[i].variable;
@@ -17928,6 +18001,10 @@ struct attention_step {
  attention_cache<H> cache;
 };
 
+/// Says that cached_attention writes into its cache: see there.
+struct write_in_place_tag {};
+inline constexpr write_in_place_tag write_in_place{};
+
 namespace detail {
 template <class Scope, handle H>
 constexpr H attention_output(const Scope& scope, const H& query, const H& heads,
@@ -17966,6 +18043,67 @@ constexpr H written(const H& cache, const H& steps, const I& offsets, std::sourc
  if (n.known() && n.value == 1) return eval(tapegraph::where(chosen, steps, cache), where);
  const auto index = eval(clip(offsets, 0, last), where);
  return eval(tapegraph::where(chosen, gather(steps, index, 1, 1, where), cache), where);
+}
+template <handle H, handle I>
+constexpr auto rows_of_steps(const H& cache, const I& first, const extent& n, std::source_location where) {
+ const shape dims = shape_of(cache);
+ const auto record = arange<std::int32_t>(cache, dims[0], 0, 1, where);
+ const auto place = eval(expand_dims(first, -1, where) + arange<std::int32_t>(cache, n, 0, 1, where), where);
+ const auto capacity = extent_number(place, dims[1]);
+ return eval(tapegraph::where(logical_and(place >= 0, place < capacity),
+        expand_dims(record, -1, where) * capacity + place, -1),
+    where);
+}
+template <handle H, handle I>
+constexpr H written_rows(const H& cache, const H& steps, const I& rows, std::source_location where) {
+ const shape dims = shape_of(cache);
+ shape table = no_axes(dims);
+ for (const extent e : {dims.size(0, 2), dims[2], dims[3]}) table.push_back(e);
+ const H flat = invoke<reshape_op>({}, &table, where, cache);
+ return invoke<reshape_op>({}, &dims, where, assign_rows(flat, rows, steps, where));
+}
+template <bool InPlace, class Scope, tensor_like X, handle H, tensor_like P>
+constexpr attention_step<H> attention_continued(const Scope& scope, const X& x, const attention_cache<H>& cache,
+            const P& position, grouped_query_attention_options o,
+            std::source_location where) {
+ const H input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const shape dims = shape_of(input), kept = shape_of(cache.keys);
+ if (!sensible_heads(scope, dims, dims, o) ||
+  !scope.require(kept.rank() == 4 && kept == shape_of(cache.values) && kept[2].value == o.num_key_value_heads &&
+      kept[3].value == o.head_dim,
+     "cached_attention: keys and values must be [batch, capacity, num_key_value_heads, head_dim]"))
+  return {scope.leave("cached_attention", mark, input), cache};
+ const auto given = eval(position, where);
+ shape each = no_axes(dims);
+ each.push_back(shape_of(given).rank() == 0 ? extent(1) : shape_of(given)[0]);
+ const auto first = reshape(given, each, where);
+ H queries = attention_heads(scope / "query", input, o.num_query_heads, o.head_dim, o, where);
+ H keys = attention_heads(scope / "key", input, o.num_key_value_heads, o.head_dim, o, where);
+ const H values = attention_heads(scope / "value", input, o.num_key_value_heads, o.head_dim, o, where);
+ scope.enter();
+ queries = maybe_rotated(queries, o.rotary_wavelength, where, first);
+ keys = maybe_rotated(keys, o.rotary_wavelength, where, first);
+ const auto entries = arange<std::int32_t>(input, kept[1], 0, 1, where);
+ shape both = no_axes(dims);
+ for (const extent e : {dims[0], kept[1]}) both.push_back(e);
+ const auto offsets = eval(broadcast_to(entries - expand_dims(first, -1, where), both), where);
+ const auto next = [&] {
+  if constexpr (InPlace) {
+   const auto rows = rows_of_steps(cache.keys, first, dims[1], where);
+   return attention_cache<H>{written_rows(cache.keys, keys, rows, where),
+         written_rows(cache.values, values, rows, where)};
+  } else {
+   return attention_cache<H>{written(cache.keys, keys, offsets, where),
+         written(cache.values, values, offsets, where)};
+  }
+ }();
+ const auto steps = arange<std::int32_t>(input, dims[1], 0, 1, where);
+ const auto places = expand_dims(offsets, 1, where);
+ const auto seen = eval(places <= expand_dims(steps, -1, where), where);
+ const H heads =
+  attended(scope, queries, next.keys, next.values, false, o.dropout, where, expand_dims(seen, 1, where));
+ return {scope.leave("cached_attention", mark, attention_output(scope, input, heads, o, where)), next};
 }
 }
 
@@ -18029,37 +18167,16 @@ template <layer_scope Scope, tensor_like X, handle H, tensor_like P>
 constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, const attention_cache<H>& cache,
            const P& position, grouped_query_attention_options o,
            std::source_location where = std::source_location::current()) {
- const H input = scope.operand(x, where);
- const auto mark = scope.enter();
- const shape dims = shape_of(input), kept = shape_of(cache.keys);
- if (!detail::sensible_heads(scope, dims, dims, o) ||
-  !scope.require(kept.rank() == 4 && kept == shape_of(cache.values) && kept[2].value == o.num_key_value_heads &&
-      kept[3].value == o.head_dim,
-     "cached_attention: keys and values must be [batch, capacity, num_key_value_heads, head_dim]"))
-  return {scope.leave("cached_attention", mark, input), cache};
- const auto given = eval(position, where);
- shape each = detail::no_axes(dims);
- each.push_back(shape_of(given).rank() == 0 ? extent(1) : shape_of(given)[0]);
- const auto first = reshape(given, each, where);
- H queries = detail::attention_heads(scope / "query", input, o.num_query_heads, o.head_dim, o, where);
- H keys = detail::attention_heads(scope / "key", input, o.num_key_value_heads, o.head_dim, o, where);
- const H values = detail::attention_heads(scope / "value", input, o.num_key_value_heads, o.head_dim, o, where);
- scope.enter();
- queries = detail::maybe_rotated(queries, o.rotary_wavelength, where, first);
- keys = detail::maybe_rotated(keys, o.rotary_wavelength, where, first);
-
- const auto entries = arange<std::int32_t>(input, kept[1], 0, 1, where);
- shape both = detail::no_axes(dims);
- for (const extent e : {dims[0], kept[1]}) both.push_back(e);
- const auto offsets = eval(broadcast_to(entries - expand_dims(first, -1, where), both), where);
- const attention_cache<H> next{detail::written(cache.keys, keys, offsets, where),
-        detail::written(cache.values, values, offsets, where)};
- const auto steps = arange<std::int32_t>(input, dims[1], 0, 1, where);
- const auto places = expand_dims(offsets, 1, where);
- const auto seen = eval(places <= expand_dims(steps, -1, where), where);
- const H heads =
-  detail::attended(scope, queries, next.keys, next.values, false, o.dropout, where, expand_dims(seen, 1, where));
- return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};
+ return detail::attention_continued<false>(scope, x, cache, position, o, where);
+}
+/// The same, to the bit, without a derivative by the cache and the steps in it. Where the cache is a
+/// session's variable to which the result is assigned, and nothing else reads it, only the n steps
+/// are written, and no copy is made. A step beyond the capacity throws a range_error.
+template <layer_scope Scope, tensor_like X, handle H, tensor_like P>
+constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, const attention_cache<H>& cache,
+           const P& position, grouped_query_attention_options o, write_in_place_tag,
+           std::source_location where = std::source_location::current()) {
+ return detail::attention_continued<true>(scope, x, cache, position, o, where);
 }
 template <layer_scope Scope>
 no_such_option_in<grouped_query_attention_options> cached_attention(const Scope&, any_argument, any_argument,

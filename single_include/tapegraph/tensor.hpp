@@ -19,8 +19,7 @@
 
 // -- tapegraph/core/device.hpp
 
-// -- tapegraph/core/error.hpp
-
+// -- tapegraph/core/component.hpp
 // -- tapegraph/core/config.hpp
 
 /// Compiler-dependent macros of the whole library, and its requirements on the compiler. Every
@@ -136,6 +135,44 @@ namespace tapegraph {
 template <class T>
 inline constexpr bool always_false = false;
 }
+#define TG_DEFINITION inline
+#define TG_RUNS_HERE true
+#define TG_PART_IS_cluster_cluster 1
+#define TG_PART_IS_convolution_convolution 1
+#define TG_PART_IS_cumulative_cumulative 1
+#define TG_PART_IS_data_data 1
+#define TG_PART_IS_eager_eager 1
+#define TG_PART_IS_formats_formats 1
+#define TG_PART_IS_gather_gather 1
+#define TG_PART_IS_graph_graph 1
+#define TG_PART_IS_instructions_instructions 1
+#define TG_PART_IS_io_io 1
+#define TG_PART_IS_movement_movement 1
+#define TG_PART_IS_nn_nn 1
+#define TG_PART_IS_onnx_onnx 1
+#define TG_PART_IS_operations_operations 1
+#define TG_PART_IS_ordering_ordering 1
+#define TG_PART_IS_pooling_pooling 1
+#define TG_PART_IS_product_product 1
+#define TG_PART_IS_random_random 1
+#define TG_PART_IS_recurrent_recurrent 1
+#define TG_PART_IS_reduction_reduction 1
+#define TG_PART_IS_regions_regions 1
+#define TG_PART_IS_registry_registry 1
+#define TG_PART_IS_runtime_runtime 1
+#define TG_PART_OF_PROGRAM_eager 1
+#define TG_PART_OF_PROGRAM_graph 1
+#define TG_PART_OF_PROGRAM_nn 1
+#define TG_JOIN(a, b) a##b
+#define TG_JOINED(a, b) TG_JOIN(a, b)
+#define TG_SECOND_OF(first, second, ...) second
+#define TG_SECOND(...) TG_SECOND_OF(__VA_ARGS__)
+#define TG_SHIFT_1 ~,
+#define TG_IF(flag, yes, no) TG_SECOND(TG_JOINED(TG_SHIFT_, flag) yes, no, ~)
+#define TG_IS_PART(name, part) TG_JOINED(TG_JOINED(TG_PART_IS_, name), _##part)
+#define TG_DEFINES(part) 1
+#define TG_DEFINES_FOR_HOST(part) 1
+// -- tapegraph/core/error.hpp
 
 #include <cstddef>
 #include <cstdint>
@@ -173,11 +210,8 @@ struct index_error : range_error {
 
 /// The message for an index outside [0, extent); `position` is where the index stands, "12" or "[3,
 /// 1]".
-inline std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
-        std::int64_t extent) {
- return operation + ": index " + std::to_string(index) + " at position " + position + " is outside [0, " +
-  std::to_string(extent) + ")";
-}
+std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
+      std::int64_t extent);
 
 /// An argument that makes no sense: a negative batch size, an unknown name, a missing gradient.
 struct argument_error : error {
@@ -213,6 +247,12 @@ struct out_of_memory : device_error {
  std::size_t requested_bytes;
  std::size_t in_use; ///< bytes of the other buffers
 };
+
+TG_DEFINITION std::string index_outside(const std::string& operation, std::int64_t index, const std::string& position,
+          std::int64_t extent) {
+ return operation + ": index " + std::to_string(index) + " at position " + position + " is outside [0, " +
+  std::to_string(extent) + ")";
+}
 }
 
 #include <algorithm>
@@ -299,7 +339,24 @@ inline device_backend& cuda_backend() {
  static device_backend backend;
  return backend;
 }
-inline std::string readable_bytes(std::size_t bytes) {
+std::string readable_bytes(std::size_t bytes);
+device_report cpu_report();
+std::string why_unavailable(device d);
+}
+
+/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
+std::vector<device_report> list_devices();
+
+/// A table with one line per device.
+std::string device_table(const std::vector<device_report>& devices = list_devices());
+
+/// Throws device_error with the reason if the device cannot be used.
+void check_available(device d);
+
+/// The device if it can be used, else the CPU; the first fallback prints the reason to stderr.
+device available_or_cpu(device wanted);
+
+TG_DEFINITION std::string detail::readable_bytes(std::size_t bytes) {
  const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
  double value = static_cast<double>(bytes);
  int unit = 0;
@@ -308,7 +365,8 @@ inline std::string readable_bytes(std::size_t bytes) {
  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
  return text;
 }
-inline device_report cpu_report() {
+
+TG_DEFINITION device_report detail::cpu_report() {
  device_report r{device::cpu(), "processor"};
  const auto each_line = [](const char* file, const auto& f) {
   std::FILE* const lines = std::fopen(file, "r");
@@ -330,7 +388,8 @@ inline device_report cpu_report() {
  });
  return r;
 }
-inline std::string why_unavailable(device d) {
+
+TG_DEFINITION std::string detail::why_unavailable(device d) {
  if (d.is_cpu()) return {};
  const device_backend& backend = cuda_backend();
  if (backend.count == nullptr)
@@ -343,10 +402,8 @@ inline std::string why_unavailable(device d) {
    (count == 1 ? "cuda:0 alone" : "cuda:0 to cuda:" + std::to_string(count - 1));
  return {};
 }
-}
 
-/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
-inline std::vector<device_report> list_devices() {
+TG_DEFINITION std::vector<device_report> list_devices() {
  std::vector<device_report> devices{detail::cpu_report()};
  const detail::device_backend& backend = detail::cuda_backend();
  const int count = backend.count == nullptr ? 0 : backend.count();
@@ -354,11 +411,10 @@ inline std::vector<device_report> list_devices() {
  return devices;
 }
 
-/// A table with one line per device.
-inline std::string device_table(const std::vector<device_report>& devices = list_devices()) {
+TG_DEFINITION std::string device_table(const std::vector<device_report>& devices) {
  std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
  for (const device_report& r : devices) {
-  const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
+  const auto known = [](bool is, const std::string& text) { return is ? text : std::string("-"); };
   rows.push_back({r.id.name(), known(r.memory > 0, detail::readable_bytes(r.memory)),
       known(r.major > 0, std::to_string(r.major) + "." + std::to_string(r.minor)),
       known(r.multiprocessors > 0, std::to_string(r.multiprocessors)), r.name});
@@ -375,13 +431,11 @@ inline std::string device_table(const std::vector<device_report>& devices = list
  return text;
 }
 
-/// Throws device_error with the reason if the device cannot be used.
-inline void check_available(device d) {
+TG_DEFINITION void check_available(device d) {
  if (const std::string why = detail::why_unavailable(d); !why.empty()) throw device_error(why);
 }
 
-/// The device if it can be used, else the CPU; the first fallback prints the reason to stderr.
-inline device available_or_cpu(device wanted) {
+TG_DEFINITION device available_or_cpu(device wanted) {
  const std::string why = detail::why_unavailable(wanted);
  if (why.empty()) return wanted;
  static const bool warned = [&] {
@@ -478,36 +532,7 @@ inline std::string rounded_text(double value, int digits) {
 }
 
 namespace detail {
-inline const char* end_of_floating(const char* first, const char* last) {
- const char* at = first;
- const auto digits = [&] {
-  const char* const from = at;
-  while (at != last && *at >= '0' && *at <= '9') ++at;
-  return at - from;
- };
- const auto word = [&](std::string_view small) {
-  if (static_cast<std::size_t>(last - at) < small.size()) return false;
-  for (std::size_t i = 0; i < small.size(); ++i)
-   if ((at[i] | 0x20) != small[i]) return false;
-  at += small.size();
-  return true;
- };
- if (at != last && *at == '-') ++at;
- if (word("infinity") || word("inf") || word("nan")) return at;
- const auto whole = digits();
- if (at != last && *at == '.') {
-  ++at;
-  if (digits() + whole == 0) return first;
- } else if (whole == 0) {
-  return first;
- }
- if (at != last && (*at | 0x20) == 'e') {
-  const char* const before = at++;
-  if (at != last && (*at == '+' || *at == '-')) ++at;
-  if (digits() == 0) at = before;
- }
- return at;
-}
+const char* end_of_floating(const char* first, const char* last);
 template <class T>
 std::from_chars_result read_floating(const char* first, const char* last, T& value) {
  const char* const end = end_of_floating(first, last);
@@ -540,6 +565,37 @@ template <class T>
 std::from_chars_result read_number(std::string_view text, T& value) {
  return read_number(text.data(), text.data() + text.size(), value);
 }
+}
+
+TG_DEFINITION const char* detail::end_of_floating(const char* first, const char* last) {
+ const char* at = first;
+ const auto digits = [&] {
+  const char* const from = at;
+  while (at != last && *at >= '0' && *at <= '9') ++at;
+  return at - from;
+ };
+ const auto word = [&](std::string_view small) {
+  if (static_cast<std::size_t>(last - at) < small.size()) return false;
+  for (std::size_t i = 0; i < small.size(); ++i)
+   if ((at[i] | 0x20) != small[i]) return false;
+  at += small.size();
+  return true;
+ };
+ if (at != last && *at == '-') ++at;
+ if (word("infinity") || word("inf") || word("nan")) return at;
+ const auto whole = digits();
+ if (at != last && *at == '.') {
+  ++at;
+  if (digits() + whole == 0) return first;
+ } else if (whole == 0) {
+  return first;
+ }
+ if (at != last && (*at | 0x20) == 'e') {
+  const char* const before = at++;
+  if (at != last && (*at == '+' || *at == '-')) ++at;
+  if (digits() == 0) at = before;
+ }
+ return at;
 }
 
 // -- tapegraph/eager/random.hpp
@@ -632,44 +688,6 @@ struct refused_value {
 #define TG_REFUSES(text) = delete
 #endif
 // -- tapegraph/eager/seal.hpp
-// -- tapegraph/core/component.hpp
-#define TG_DEFINITION inline
-#define TG_RUNS_HERE true
-#define TG_PART_IS_cluster_cluster 1
-#define TG_PART_IS_convolution_convolution 1
-#define TG_PART_IS_cumulative_cumulative 1
-#define TG_PART_IS_data_data 1
-#define TG_PART_IS_eager_eager 1
-#define TG_PART_IS_formats_formats 1
-#define TG_PART_IS_gather_gather 1
-#define TG_PART_IS_graph_graph 1
-#define TG_PART_IS_instructions_instructions 1
-#define TG_PART_IS_io_io 1
-#define TG_PART_IS_movement_movement 1
-#define TG_PART_IS_nn_nn 1
-#define TG_PART_IS_onnx_onnx 1
-#define TG_PART_IS_operations_operations 1
-#define TG_PART_IS_ordering_ordering 1
-#define TG_PART_IS_pooling_pooling 1
-#define TG_PART_IS_product_product 1
-#define TG_PART_IS_random_random 1
-#define TG_PART_IS_recurrent_recurrent 1
-#define TG_PART_IS_reduction_reduction 1
-#define TG_PART_IS_regions_regions 1
-#define TG_PART_IS_registry_registry 1
-#define TG_PART_IS_runtime_runtime 1
-#define TG_PART_OF_PROGRAM_eager 1
-#define TG_PART_OF_PROGRAM_graph 1
-#define TG_PART_OF_PROGRAM_nn 1
-#define TG_JOIN(a, b) a##b
-#define TG_JOINED(a, b) TG_JOIN(a, b)
-#define TG_SECOND_OF(first, second, ...) second
-#define TG_SECOND(...) TG_SECOND_OF(__VA_ARGS__)
-#define TG_SHIFT_1 ~,
-#define TG_IF(flag, yes, no) TG_SECOND(TG_JOINED(TG_SHIFT_, flag) yes, no, ~)
-#define TG_IS_PART(name, part) TG_JOINED(TG_JOINED(TG_PART_IS_, name), _##part)
-#define TG_DEFINES(part) 1
-#define TG_DEFINES_FOR_HOST(part) 1
 // -- tapegraph/eager/checkpointed_run.hpp
 namespace tapegraph::detail {
 class checkpointed_run {
@@ -1438,9 +1456,7 @@ inline const char* environment(const char* variable) {
  const char* const value = std::getenv(variable);
  return value == nullptr || *value == 0 ? nullptr : value;
 }
-[[noreturn]] inline void refuse_environment(const char* variable, const char* value, const std::string& expected) {
- throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
-}
+[[noreturn]] void refuse_environment(const char* variable, const char* value, const std::string& expected);
 int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise);
 inline bool environment_flag(const char* variable, bool otherwise) {
  return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
@@ -1456,6 +1472,10 @@ TG_DEFINITION int environment_choice(const char* variable, std::initializer_list
   expected.append(i == 0 ? "" : i + 1 == count ? " or " : ", ").append(word);
  }
  refuse_environment(variable, value, expected);
+}
+[[noreturn]] TG_DEFINITION void refuse_environment(const char* variable, const char* value,
+            const std::string& expected) {
+ throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
 }
 }
 #include <mutex>
@@ -1669,26 +1689,8 @@ public:
  copies(const copies&) = delete;
  copies& operator=(const copies&) = delete;
  ~copies() { drop_remote(); }
- std::byte* host(bool change) {
-  const std::lock_guard lock(mutex_);
-  if (host_ == nullptr) {
-   own_ = runtime::arena(bytes_ > 0 ? bytes_ : 1);
-   host_ = own_.data();
-  }
-  if (!host_good_ && remote_good_) device_->download(host_, remote_, bytes_);
-  host_good_ = true;
-  remote_good_ = remote_good_ && !change;
-  return host_;
- }
- void* remote(runtime::device_runtime& d, bool change) {
-  if (device_ != &d) move_to(d);
-  const std::lock_guard lock(mutex_);
-  if (remote_ == nullptr) remote_ = d.allocate(bytes_, "tensor");
-  if (host_good_ && !remote_good_) d.upload(remote_, host_, bytes_);
-  remote_good_ = true;
-  host_good_ = host_good_ && !change;
-  return remote_;
- }
+ std::byte* host(bool change);
+ void* remote(runtime::device_runtime& d, bool change);
  bool read_only() const { return read_only_; }
 private:
  void move_to(runtime::device_runtime& d) {
@@ -1697,14 +1699,7 @@ private:
   drop_remote();
   device_ = &d;
  }
- void drop_remote() {
-  if (remote_is_foreign_)
-   owner_ = nullptr;
-  else if (remote_ != nullptr)
-   device_->release(remote_);
-  remote_ = nullptr;
-  remote_good_ = remote_is_foreign_ = false;
- }
+ void drop_remote();
  std::mutex mutex_;
  runtime::device_runtime* device_;
  void* remote_ = nullptr;
@@ -1727,21 +1722,8 @@ struct alignas(runtime::alignment) storage {
   copies* const both = elsewhere.load(std::memory_order_acquire);
   return both == nullptr ? elements() : both->host(change);
  }
- void* remote(runtime::device_runtime& d, bool change) {
-  if (elsewhere.load(std::memory_order_acquire) == nullptr) {
-   copies* const made = new copies(d, elements(), bytes);
-   copies* none = nullptr;
-   if (!elsewhere.compare_exchange_strong(none, made)) delete made;
-  }
-  return elsewhere.load(std::memory_order_acquire)->remote(d, change);
- }
- static storage* make_on(runtime::device_runtime& d, std::size_t bytes) {
-  auto* const s = new storage;
-  s->size_class = on_device;
-  s->bytes = bytes;
-  s->elsewhere = new copies(d, nullptr, bytes);
-  return s;
- }
+ void* remote(runtime::device_runtime& d, bool change);
+ static storage* make_on(runtime::device_runtime& d, std::size_t bytes);
  bool read_only() const { return size_class == on_device && elsewhere.load(std::memory_order_acquire)->read_only(); }
 };
 class buffer_pool {
@@ -1782,28 +1764,10 @@ public:
   s->next = free_[s->size_class];
   free_[s->size_class] = s;
  }
- void trim() {
-  for (storage*& head : free_) {
-   while (head != nullptr) {
-    storage* const s = head;
-    head = s->next;
-    pool_counters::instance().made.fetch_sub(static_cast<std::int64_t>(s->bytes),
-              std::memory_order_relaxed);
-    const runtime::arena block = static_cast<runtime::arena&&>(s->block);
-    s->~storage();
-   }
-  }
- }
+ void trim();
  ~buffer_pool() { trim(); }
 private:
- runtime::arena make_block(std::size_t bytes) {
-  try {
-   return runtime::arena(bytes);
-  } catch (const out_of_memory&) {
-   trim();
-  }
-  return runtime::arena(bytes);
- }
+ runtime::arena make_block(std::size_t bytes);
  static constexpr int class_of(std::size_t bytes) {
   const std::size_t size = bytes <= 64 ? 64 : bytes;
   const int power = static_cast<int>(std::bit_width(size - 1)) - 1;
@@ -1824,18 +1788,7 @@ public:
   : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
               : storage::make_on(*runtime::current_runtime(), bytes)) {}
  static storage_reference over(void* elements, std::size_t bytes, std::shared_ptr<const void> owner, bool read_only,
-        runtime::device_runtime* where = nullptr) {
-  storage_reference r;
-  r.storage_ = new storage;
-  r.storage_->size_class = storage::on_device;
-  r.storage_->bytes = bytes;
-  r.storage_->elsewhere =
-   where == nullptr
-    ? new copies(static_cast<std::byte*>(elements), bytes,
-       static_cast<std::shared_ptr<const void>&&>(owner), read_only)
-    : new copies(*where, elements, bytes, static_cast<std::shared_ptr<const void>&&>(owner), read_only);
-  return r;
- }
+        runtime::device_runtime* where = nullptr);
  storage_reference(const storage_reference& other) : storage_(other.storage_) {
   if (storage_ != nullptr) storage_->references.fetch_add(1, std::memory_order_relaxed);
  }
@@ -1876,6 +1829,82 @@ inline void reset_peak_memory() {
  c.peak.store(c.in_use.load());
 }
 inline void trim_memory() { detail::buffer_pool::instance().trim(); }
+TG_DEFINITION void detail::buffer_pool::trim() {
+ for (storage*& head : free_) {
+  while (head != nullptr) {
+   storage* const s = head;
+   head = s->next;
+   pool_counters::instance().made.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+   const runtime::arena block = static_cast<runtime::arena&&>(s->block);
+   s->~storage();
+  }
+ }
+}
+TG_DEFINITION detail::storage_reference detail::storage_reference::over(void* elements, std::size_t bytes,
+                  std::shared_ptr<const void> owner,
+                  bool read_only,
+                  runtime::device_runtime* where) {
+ storage_reference r;
+ r.storage_ = new storage;
+ r.storage_->size_class = storage::on_device;
+ r.storage_->bytes = bytes;
+ r.storage_->elsewhere = where == nullptr ? new copies(static_cast<std::byte*>(elements), bytes,
+              static_cast<std::shared_ptr<const void>&&>(owner), read_only)
+           : new copies(*where, elements, bytes,
+              static_cast<std::shared_ptr<const void>&&>(owner), read_only);
+ return r;
+}
+TG_DEFINITION void* detail::copies::remote(runtime::device_runtime& d, bool change) {
+ if (device_ != &d) move_to(d);
+ const std::lock_guard lock(mutex_);
+ if (remote_ == nullptr) remote_ = d.allocate(bytes_, "tensor");
+ if (host_good_ && !remote_good_) d.upload(remote_, host_, bytes_);
+ remote_good_ = true;
+ host_good_ = host_good_ && !change;
+ return remote_;
+}
+TG_DEFINITION std::byte* detail::copies::host(bool change) {
+ const std::lock_guard lock(mutex_);
+ if (host_ == nullptr) {
+  own_ = runtime::arena(bytes_ > 0 ? bytes_ : 1);
+  host_ = own_.data();
+ }
+ if (!host_good_ && remote_good_) device_->download(host_, remote_, bytes_);
+ host_good_ = true;
+ remote_good_ = remote_good_ && !change;
+ return host_;
+}
+TG_DEFINITION runtime::arena detail::buffer_pool::make_block(std::size_t bytes) {
+ try {
+  return runtime::arena(bytes);
+ } catch (const out_of_memory&) {
+  trim();
+ }
+ return runtime::arena(bytes);
+}
+TG_DEFINITION detail::storage* detail::storage::make_on(runtime::device_runtime& d, std::size_t bytes) {
+ auto* const s = new storage;
+ s->size_class = on_device;
+ s->bytes = bytes;
+ s->elsewhere = new copies(d, nullptr, bytes);
+ return s;
+}
+TG_DEFINITION void detail::copies::drop_remote() {
+ if (remote_is_foreign_)
+  owner_ = nullptr;
+ else if (remote_ != nullptr)
+  device_->release(remote_);
+ remote_ = nullptr;
+ remote_good_ = remote_is_foreign_ = false;
+}
+TG_DEFINITION void* detail::storage::remote(runtime::device_runtime& d, bool change) {
+ if (elsewhere.load(std::memory_order_acquire) == nullptr) {
+  copies* const made = new copies(d, elements(), bytes);
+  copies* none = nullptr;
+  if (!elsewhere.compare_exchange_strong(none, made)) delete made;
+ }
+ return elsewhere.load(std::memory_order_acquire)->remote(d, change);
+}
 
 /// A tensor's place on this thread's tape. It is never a pointer, because tapes come and go.
 struct tape_index {
@@ -2225,31 +2254,33 @@ public:
   base_(base),
   tangents_(static_cast<std::size_t>(end - base)),
   present_(static_cast<std::size_t>(end - base)) {}
- const any_tensor* find(const any_tensor& t) const {
-  const tape_index p = t.tape_index();
-  if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
-  const auto at = static_cast<std::size_t>(p.index - base_);
-  return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
- }
+ const any_tensor* find(const any_tensor& t) const;
  void set(int index, any_tensor tangent) {
   tangents_[static_cast<std::size_t>(index - base_)] = std::move(tangent);
   present_[static_cast<std::size_t>(index - base_)] = 1;
  }
- void run(int first, int end) {
-  tape_storage& tape = tape_storage::instance();
-  for (int i = first; i < end; ++i) {
-   tape_record* const r = tape.record(i);
-   if (r == nullptr) continue;
-   if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
-   any_tensor tangent;
-   if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
-  }
- }
+ void run(int first, int end);
 private:
  int base_;
  std::vector<any_tensor> tangents_;
  std::vector<char> present_;
 };
+TG_DEFINITION void jvp_pass::run(int first, int end) {
+ tape_storage& tape = tape_storage::instance();
+ for (int i = first; i < end; ++i) {
+  tape_record* const r = tape.record(i);
+  if (r == nullptr) continue;
+  if (r->jvp == nullptr) throw argument_error("jvp: an operation on the tape has no forward mode");
+  any_tensor tangent;
+  if (r->jvp(*r, *this, tangent)) set(i, std::move(tangent));
+ }
+}
+TG_DEFINITION const any_tensor* jvp_pass::find(const any_tensor& t) const {
+ const tape_index p = t.tape_index();
+ if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
+ const auto at = static_cast<std::size_t>(p.index - base_);
+ return at < present_.size() && present_[at] ? &tangents_[at] : nullptr;
+}
 }
 // -- tapegraph/eager/tensor.hpp
 
@@ -3576,7 +3607,11 @@ TG_HD constexpr void combine(V& a, const V& b) {
   a = b != b ? b : best;
  }
 }
-inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int64_t* extents, std::uint32_t axes) {
+std::int64_t results_of_nothing(reduction kind, int rank, const std::int64_t* extents, std::uint32_t axes);
+}
+
+TG_DEFINITION std::int64_t detail::results_of_nothing(reduction kind, int rank, const std::int64_t* extents,
+             std::uint32_t axes) {
  std::int64_t outputs = 1;
  int empty = 0;
  for (int i = rank; i-- > 0;) {
@@ -3586,10 +3621,9 @@ inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int6
    empty = i;
  }
  if (outputs > 0 && (kind == reduction::maximum || kind == reduction::minimum))
-  throw argument_error(std::string(kind == reduction::maximum ? "max" : "min") + ": axis " + std::to_string(empty) +
-       " has no elements");
+  throw argument_error(std::string(kind == reduction::maximum ? "max" : "min") + ": axis " +
+       std::to_string(empty) + " has no elements");
  return outputs;
-}
 }
 
 enum class operation_kind : std::uint8_t {
@@ -6193,6 +6227,16 @@ TG_HD constexpr T exp_shifted(T x) {
  return product(product(y, scale.first()), scale.second());
 }
 template <class T>
+TG_HD constexpr T falling_exp(T x) {
+ constexpr bits_t<T> shift = sizeof(T) == sizeof(float) ? 64 : 512;
+ const T c = select(x < exp_lowest<T>, exp_lowest<T>, x);
+ const T t = exponent_of(c);
+ const T high = remainder_high(c, t);
+ const T y = T(1) + (expm1_rest(high, remainder_low(t)) + high);
+ const T scale = from_exponent<T>(to_bits(t) - to_bits(traits<T>::round_magic) + (traits<T>::bias + shift));
+ return product(product(y, scale), from_exponent<T>(traits<T>::bias - shift));
+}
+template <class T>
 struct extended_exp {
  T value, lost;
 };
@@ -6349,9 +6393,25 @@ TG_HD constexpr T erfc_slope(T q) {
  }
 }
 template <class T>
-TG_HD constexpr T scaled_erfc(T a) {
- const T q = erfc_place(a);
- return mul_add(q, erfc_slope(q), erfc_centre_value<T>) / mul_add(T(2), a, T(1));
+TG_HD constexpr T scaled_normal_tail(T a) {
+ T inverse, p;
+ if constexpr (sizeof(T) == sizeof(float)) {
+  inverse = T(1) / (a + T(3.35));
+  const T q = mul_add(T(-6.7), inverse, T(1));
+  p = polynomial(q, 0.740377486f, -0.550368488f, 0.291261464f, -0.0948713943f, 0.00710513396f, 0.00798851997f,
+     -0.00204139273f, -0.000903414912f, 0.000277275511f, 0.000134780479f);
+ } else {
+  const T near = select(a > T(40), T(40), a);
+  inverse = T(1) / (near + T(7));
+  const T q = product(near - T(7), inverse);
+  p = polynomial(q, 0.7825087541675675, -0.724320296091625, 0.6200850993703694, -0.4901144494882739,
+     0.35666445160403687, -0.23798953586334573, 0.14475817472933925, -0.0795891005266004,
+     0.03906354378490817, -0.016784381036847103, 0.00610303404723639, -0.0017508197800472905,
+     0.0003206837358658545, 9.545598926152813e-06, -3.22441808854929e-05, 1.1091590582335168e-05,
+     -6.679639184415363e-07, -9.317367890590861e-07, 3.520765547367625e-07, 1.2827530553046194e-08,
+     -4.5125044422903555e-08, 4.7244965563428475e-09, 3.971977510430684e-09);
+ }
+ return product(inverse, p);
 }
 }
 template <class T>
@@ -6494,8 +6554,13 @@ TG_HD constexpr T softplus(T x) {
 // -- tapegraph/core/math/root.hpp
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 extern "C" {
+#if defined(__GLIBC__)
 __attribute__((const)) float sqrtf(float) noexcept;
 __attribute__((const)) double sqrt(double) noexcept;
+#else
+__attribute__((const)) float sqrtf(float);
+__attribute__((const)) double sqrt(double);
+#endif
 }
 #endif
 namespace tapegraph::math {
@@ -9219,12 +9284,19 @@ inline void set_instruction_set(instruction_set set) {
 }
 #if defined(__clang__)
 #define TG_KERNEL_FUNCTION
+#define TG_FUSED_FUNCTION
 #define TG_ROUNDS_EACH_BEGIN _Pragma("float_control(push)") _Pragma("clang fp contract(off)")
 #define TG_ROUNDS_EACH_END _Pragma("float_control(pop)")
 #else
-#define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off", "tree-loop-vectorize", "vect-cost-model=dynamic")))
+#define TG_KERNEL_FUNCTION __attribute__((optimize("fp-contract=off", "expensive-optimizations", "tree-loop-vectorize", "vect-cost-model=dynamic")))
+#define TG_FUSED_FUNCTION __attribute__((optimize("fp-contract=fast", "expensive-optimizations", "tree-loop-vectorize", "vect-cost-model=dynamic")))
 #define TG_ROUNDS_EACH_BEGIN
 #define TG_ROUNDS_EACH_END
+#endif
+#if defined(__x86_64__) && defined(__OPTIMIZE_SIZE__) && !defined(__clang__)
+#define TG_LEAVE_VECTORS __builtin_ia32_vzeroupper();
+#else
+#define TG_LEAVE_VECTORS
 #endif
 #if defined(__clang__)
 #pragma clang diagnostic push
@@ -9245,6 +9317,7 @@ struct on<avx2> {
  template <class Body, class... Args>
  TG_KERNEL_FUNCTION __attribute__((target("avx2,fma"))) static void run(Args... args) {
   Body::template run<avx2>(args...);
+  TG_LEAVE_VECTORS
  }
 };
 template <>
@@ -9258,6 +9331,7 @@ struct on<avx512> {
  static void
  run(Args... args) {
   Body::template run<avx512>(args...);
+  TG_LEAVE_VECTORS
  }
 };
 #endif
@@ -9304,6 +9378,12 @@ struct vector {
  TG_INLINE static void load(type& v, const T* p) { v = *reinterpret_cast<const storage*>(p); }
  TG_INLINE static void store(T* p, const type& v) { *reinterpret_cast<storage*>(p) = v; }
  TG_INLINE static void multiply_add(type& c, const type& a, T b) {
+#if defined(__clang__)
+#pragma clang fp contract(fast)
+#endif
+  c = a * b + c;
+ }
+ TG_INLINE static void multiply_add(type& c, const type& a, const type& b) {
 #if defined(__clang__)
 #pragma clang fp contract(fast)
 #endif
@@ -9594,10 +9674,29 @@ struct merged_region_body<region<slots<Slots...>, results<Results...>, Instructi
   TG_SIMD
   for (std::int64_t i = 0; i < count; ++i) element(p, to, i);
  }
+ template <int... S, int... R>
+ static bool apart(const tile& t, std::integer_sequence<int, S...>, std::integer_sequence<int, R...>) {
+  const auto elements = static_cast<std::size_t>(t.count);
+  const auto missed = [&](const void* out, std::size_t width, const void* in, std::size_t read) {
+   const auto first = reinterpret_cast<std::uintptr_t>(out), second = reinterpret_cast<std::uintptr_t>(in);
+   return first + elements * width <= second || second + elements * read <= first;
+  };
+  const auto result_missed = [&](const void* out, std::size_t width) {
+   return (missed(out, width, t.in[S], sizeof(machine::word_t<Slots>)) && ...);
+  };
+  return (result_missed(t.out[R], sizeof(typename evaluator::template word<Results>)) && ...);
+ }
  template <std::int64_t Lanes>
  TG_INLINE static void run(const tile& t) {
-  loop<Lanes>(t, std::make_integer_sequence<int, evaluator::slot_count>{},
-     std::make_integer_sequence<int, int(sizeof...(Results))>{});
+  constexpr auto operands = std::make_integer_sequence<int, evaluator::slot_count>{};
+  constexpr auto all = std::make_integer_sequence<int, int(sizeof...(Results))>{};
+  if constexpr (((Instructions::result == dtype::boolean) || ...)) {
+   if (apart(t, operands, all)) {
+    region_body<region<slots<Slots...>, results<Results...>, Instructions...>>::template run<Lanes>(t);
+    return;
+   }
+  }
+  loop<Lanes>(t, operands, all);
  }
 };
 template <class Region>
@@ -9638,7 +9737,8 @@ TG_VECTORISES inline void copy_run(std::byte* to, const std::byte* from, std::in
   std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(Word));
  }
 }
-TG_VECTORISES inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, std::int64_t count, std::int64_t size) {
+TG_VECTORISES inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, std::int64_t count,
+        std::int64_t size) {
  switch (size) {
  case 1: return copy_run<std::uint8_t>(to, from, stride, count);
  case 2: return copy_run<std::uint16_t>(to, from, stride, count);
@@ -9661,85 +9761,13 @@ public:
  std::int64_t elements() const { return elements_; }
  bool direct() const { return direct_; }
  void read(std::int64_t begin, std::int64_t count, void* const* out, const std::int64_t* out_sizes,
-   int outputs) const {
-  alignas(64) std::byte scratch[detail::scratch_bytes];
-  tile t;
-  t.region = region_;
-  const std::int64_t step = direct_ ? count : detail::tile_elements;
-  for (std::int64_t done = 0; done < count; done += step) {
-   t.count = count - done < step ? count - done : step;
-   for (int k = 0; k < outputs; ++k)
-    t.out[k] = out[k] == nullptr ? nullptr : static_cast<std::byte*>(out[k]) + done * out_sizes[k];
-   std::byte* free = scratch;
-   for (int s = 0; s < inputs_; ++s) t.in[s] = locate(slots_[s], begin + done, t.count, free);
-   evaluate_(t);
-  }
- }
+   int outputs) const;
  void copy(std::int64_t begin, std::int64_t count, std::byte* to) const { stage(slots_[0], begin, count, to); }
- std::int64_t period() const {
-  std::int64_t longest = 1;
-  for (int s = 0; s < inputs_; ++s) {
-   if (slots_[s].how == detail::slot_plan::access::staged) return 0;
-   if (slots_[s].how == detail::slot_plan::access::periodic) longest = std::max(longest, slots_[s].period);
-  }
-  return longest;
- }
- void locate(std::int64_t begin, std::int64_t stride, const void** in, std::int64_t* strides) const {
-  for (int s = 0; s < inputs_; ++s) {
-   std::byte* none = nullptr;
-   in[s] = locate(slots_[s], begin, 0, none);
-   strides[s] = slots_[s].how == detail::slot_plan::access::direct ? stride : 0;
-  }
- }
+ std::int64_t period() const;
+ void locate(std::int64_t begin, std::int64_t stride, const void** in, std::int64_t* strides) const;
 private:
- void plan(int s, const buffer_view& view) {
-  detail::slot_plan& p = slots_[s];
-  p.data = static_cast<const std::byte*>(view.data);
-  p.size = static_cast<std::int64_t>(size_of(view.type));
-  const std::int64_t count = view.elements();
-  if (detail::has_all(view, elements_)) {
-   p.how = detail::slot_plan::access::direct;
-   return;
-  }
-  direct_ = false;
-  p.period = count;
-  const std::int64_t length = count + (elements_ < detail::tile_elements ? elements_ : detail::tile_elements);
-  const std::size_t bytes = static_cast<std::size_t>((length * p.size + 63) / 64 * 64);
-  if (!trails(p, view, count) || used_ + bytes > sizeof tables_) {
-   p.how = detail::slot_plan::access::staged;
-   return;
-  }
-  std::byte* const table = tables_ + used_;
-  used_ += bytes;
-  p.how = detail::slot_plan::access::periodic;
-  if (count == 1) {
-   detail::copy_run(table, p.data, 0, length, p.size);
-  } else {
-   for (std::int64_t at = 0; at < length; at += count) {
-    const std::int64_t run = length - at < count ? length - at : count;
-    std::memcpy(table + at * p.size, p.data, static_cast<std::size_t>(run * p.size));
-   }
-  }
-  p.data = table;
- }
- bool trails(detail::slot_plan& p, const buffer_view& view, std::int64_t count) const {
-  const int lead = rank_ - view.rank;
-  std::int64_t stride = 1, expected = 1;
-  bool trailing = true, inside = true;
-  for (int i = rank_ - 1; i >= 0; --i) {
-   const std::int64_t own = i >= lead ? view.extents[i - lead] : 1;
-   p.strides[i] = own == 1 ? 0 : stride;
-   stride *= own;
-   if (extents_[i] == 1) continue;
-   if (inside && p.strides[i] == expected && expected < count) {
-    expected *= extents_[i];
-    continue;
-   }
-   inside = false;
-   trailing = trailing && p.strides[i] == 0;
-  }
-  return trailing && expected == count;
- }
+ void plan(int s, const buffer_view& view);
+ bool trails(detail::slot_plan& p, const buffer_view& view, std::int64_t count) const;
  const void* locate(const detail::slot_plan& p, std::int64_t begin, std::int64_t count, std::byte*& free) const {
   if (p.how == detail::slot_plan::access::direct) return p.data + begin * p.size;
   if (p.how == detail::slot_plan::access::periodic) return p.data + begin % p.period * p.size;
@@ -9748,29 +9776,7 @@ private:
   stage(p, begin, count, target);
   return target;
  }
- void stage(const detail::slot_plan& p, std::int64_t begin, std::int64_t count, std::byte* target) const {
-  std::int64_t index[max_rank]{};
-  std::int64_t rest = begin, offset = 0;
-  for (int i = rank_ - 1; i >= 0; --i) {
-   index[i] = rest % extents_[i];
-   rest /= extents_[i];
-   offset += index[i] * p.strides[i];
-  }
-  const int last = rank_ - 1;
-  for (std::int64_t done = 0; done < count;) {
-   std::int64_t run = extents_[last] - index[last];
-   run = run < count - done ? run : count - done;
-   detail::copy_run(target + done * p.size, p.data + offset * p.size, p.strides[last], run, p.size);
-   done += run;
-   offset += run * p.strides[last];
-   index[last] += run;
-   for (int i = last; i > 0 && index[i] == extents_[i]; --i) {
-    offset += p.strides[i - 1] - extents_[i] * p.strides[i];
-    index[i] = 0;
-    ++index[i - 1];
-   }
-  }
- }
+ void stage(const detail::slot_plan& p, std::int64_t begin, std::int64_t count, std::byte* target) const;
  tile_function evaluate_;
  const interpreted_region* region_;
  int inputs_;
@@ -9822,6 +9828,109 @@ TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
    part[k] = out[k] == nullptr ? nullptr : static_cast<std::byte*>(out[k]) + begin * sizes[k];
   reader.read(begin, count, part, sizes, call.outputs);
  });
+}
+TG_DEFINITION void region_reader::plan(int s, const buffer_view& view) {
+ detail::slot_plan& p = slots_[s];
+ p.data = static_cast<const std::byte*>(view.data);
+ p.size = static_cast<std::int64_t>(size_of(view.type));
+ const std::int64_t count = view.elements();
+ if (detail::has_all(view, elements_)) {
+  p.how = detail::slot_plan::access::direct;
+  return;
+ }
+ direct_ = false;
+ p.period = count;
+ const std::int64_t length = count + (elements_ < detail::tile_elements ? elements_ : detail::tile_elements);
+ const std::size_t bytes = static_cast<std::size_t>((length * p.size + 63) / 64 * 64);
+ if (!trails(p, view, count) || used_ + bytes > sizeof tables_) {
+  p.how = detail::slot_plan::access::staged;
+  return;
+ }
+ std::byte* const table = tables_ + used_;
+ used_ += bytes;
+ p.how = detail::slot_plan::access::periodic;
+ if (count == 1) {
+  detail::copy_run(table, p.data, 0, length, p.size);
+ } else {
+  for (std::int64_t at = 0; at < length; at += count) {
+   const std::int64_t run = length - at < count ? length - at : count;
+   std::memcpy(table + at * p.size, p.data, static_cast<std::size_t>(run * p.size));
+  }
+ }
+ p.data = table;
+}
+TG_DEFINITION void region_reader::stage(const detail::slot_plan& p, std::int64_t begin, std::int64_t count,
+          std::byte* target) const {
+ std::int64_t index[max_rank]{};
+ std::int64_t rest = begin, offset = 0;
+ for (int i = rank_ - 1; i >= 0; --i) {
+  index[i] = rest % extents_[i];
+  rest /= extents_[i];
+  offset += index[i] * p.strides[i];
+ }
+ const int last = rank_ - 1;
+ for (std::int64_t done = 0; done < count;) {
+  std::int64_t run = extents_[last] - index[last];
+  run = run < count - done ? run : count - done;
+  detail::copy_run(target + done * p.size, p.data + offset * p.size, p.strides[last], run, p.size);
+  done += run;
+  offset += run * p.strides[last];
+  index[last] += run;
+  for (int i = last; i > 0 && index[i] == extents_[i]; --i) {
+   offset += p.strides[i - 1] - extents_[i] * p.strides[i];
+   index[i] = 0;
+   ++index[i - 1];
+  }
+ }
+}
+TG_DEFINITION void region_reader::read(std::int64_t begin, std::int64_t count, void* const* out,
+         const std::int64_t* out_sizes, int outputs) const {
+ alignas(64) std::byte scratch[detail::scratch_bytes];
+ tile t;
+ t.region = region_;
+ const std::int64_t step = direct_ ? count : detail::tile_elements;
+ for (std::int64_t done = 0; done < count; done += step) {
+  t.count = count - done < step ? count - done : step;
+  for (int k = 0; k < outputs; ++k)
+   t.out[k] = out[k] == nullptr ? nullptr : static_cast<std::byte*>(out[k]) + done * out_sizes[k];
+  std::byte* free = scratch;
+  for (int s = 0; s < inputs_; ++s) t.in[s] = locate(slots_[s], begin + done, t.count, free);
+  evaluate_(t);
+ }
+}
+TG_DEFINITION bool region_reader::trails(detail::slot_plan& p, const buffer_view& view, std::int64_t count) const {
+ const int lead = rank_ - view.rank;
+ std::int64_t stride = 1, expected = 1;
+ bool trailing = true, inside = true;
+ for (int i = rank_ - 1; i >= 0; --i) {
+  const std::int64_t own = i >= lead ? view.extents[i - lead] : 1;
+  p.strides[i] = own == 1 ? 0 : stride;
+  stride *= own;
+  if (extents_[i] == 1) continue;
+  if (inside && p.strides[i] == expected && expected < count) {
+   expected *= extents_[i];
+   continue;
+  }
+  inside = false;
+  trailing = trailing && p.strides[i] == 0;
+ }
+ return trailing && expected == count;
+}
+TG_DEFINITION void region_reader::locate(std::int64_t begin, std::int64_t stride, const void** in,
+          std::int64_t* strides) const {
+ for (int s = 0; s < inputs_; ++s) {
+  std::byte* none = nullptr;
+  in[s] = locate(slots_[s], begin, 0, none);
+  strides[s] = slots_[s].how == detail::slot_plan::access::direct ? stride : 0;
+ }
+}
+TG_DEFINITION std::int64_t region_reader::period() const {
+ std::int64_t longest = 1;
+ for (int s = 0; s < inputs_; ++s) {
+  if (slots_[s].how == detail::slot_plan::access::staged) return 0;
+  if (slots_[s].how == detail::slot_plan::access::periodic) longest = std::max(longest, slots_[s].period);
+ }
+ return longest;
 }
 
 // -- tapegraph/cpu/reduce.hpp
@@ -10262,7 +10371,8 @@ struct plan {
   return parts == 1 ? 0 : static_cast<std::size_t>(units() * parts * width) * sizeof(double);
  }
 };
-inline plan make_plan(int rank, const std::int64_t* extents, std::uint32_t axes) {
+plan make_plan(int rank, const std::int64_t* extents, std::uint32_t axes);
+TG_DEFINITION plan make_plan(int rank, const std::int64_t* extents, std::uint32_t axes) {
  plan p;
  std::int64_t extent[8];
  bool reduced[8];
@@ -11650,14 +11760,7 @@ operand_info info_of(const expr<Op, Args...>& e) {
  (std::index_sequence_for<Args...>{});
 }
 [[noreturn]] void throw_broadcast_error(const formula_code& code, const formula_values& values);
-inline shape broadcast_shape(const formula_code& code, const formula_values& values) {
- shape result = values.leaves[0]->shape();
- bool ok = true;
- for (int i = 1; i < values.leaf_count; ++i)
-  if (!(values.leaves[i]->shape() == result)) result = broadcast(result, values.leaves[i]->shape(), ok);
- if (!ok) throw_broadcast_error(code, values);
- return result;
-}
+shape broadcast_shape(const formula_code& code, const formula_values& values);
 [[noreturn]] TG_DEFINITION void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
  std::string text(operation);
  text.append(": shapes do not broadcast: ");
@@ -11686,11 +11789,20 @@ inline shape broadcast_shape(const formula_code& code, const formula_values& val
  }
  throw shape_error("formula: shapes do not broadcast");
 }
+TG_DEFINITION shape broadcast_shape(const formula_code& code, const formula_values& values) {
+ shape result = values.leaves[0]->shape();
+ bool ok = true;
+ for (int i = 1; i < values.leaf_count; ++i)
+  if (!(values.leaves[i]->shape() == result)) result = broadcast(result, values.leaves[i]->shape(), ok);
+ if (!ok) throw_broadcast_error(code, values);
+ return result;
+}
 }
 // -- tapegraph/eager/numeric_check.hpp
 // -- tapegraph/runtime/finite.hpp
 namespace tapegraph::runtime {
-inline std::int64_t first_not_finite(const buffer_view& v) {
+std::int64_t first_not_finite(const buffer_view& v);
+TG_DEFINITION std::int64_t first_not_finite(const buffer_view& v) {
  const std::int64_t count = v.elements();
  if (is_storage_type(v.type)) {
   std::uint16_t exponent = 0;
@@ -12558,7 +12670,7 @@ constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attrib
   least = begins_at_end ? (forwards ? begin : end - 1) : (forwards ? end : begin + 1);
   if (length <= 0) least = 0;
  } else if (forwards == ends_at_end) {
-  least = forwards ? begin + end : begin + end;
+  least = begin + end;
   count = (size - least + (stride - 1)) / stride;
  } else {
   a.begin[axis] = slice_op::undecided;
@@ -14962,35 +15074,37 @@ struct tile_finish {
   }
  }
 };
+#define TG_FUSED(...) TG_FUSED_FUNCTION __VA_ARGS__
 #if defined(__clang__)
-#define TG_FUSED(...) __VA_ARGS__
 #define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
 #else
-#define TG_FUSED(...) __attribute__((optimize("fp-contract=fast", "tree-loop-vectorize", "vect-cost-model=dynamic"))) __VA_ARGS__
 #define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,prefer-vector-width=512")))
 #endif
 #define TG_FUSED_AVX2 __attribute__((target("avx2,fma")))
-#define TG_FUSED_FUNCTIONS(Isa, Target) \
+#define TG_FUSED_FUNCTIONS(Isa, Target, Leave) \
  template <> \
  struct fused<Isa> { \
   template <class T, int Rows, int Vectors> \
   TG_FUSED(Target) static void run(const tile_job<T>& job) { \
    tile<Isa, T, Rows, Vectors>::run(job); \
+   Leave \
   } \
   template <class Body, class... Args> \
   TG_FUSED(Target) static void call(Args... args) { \
    Body::template run<Isa>(args...); \
+   Leave \
   } \
   template <class T> \
   TG_FUSED(Target) __attribute__((noinline)) static void finish(const tile_job<T>& job, const T* values, \
                  int rows, int vectors) { \
    tile_finish<Isa, T>::run(job, values, rows, vectors); \
+   Leave \
   } \
  };
-TG_FUSED_FUNCTIONS(baseline, )
+TG_FUSED_FUNCTIONS(baseline, , )
 #if defined(__x86_64__)
-TG_FUSED_FUNCTIONS(avx2, TG_FUSED_AVX2)
-TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512)
+TG_FUSED_FUNCTIONS(avx2, TG_FUSED_AVX2, TG_LEAVE_VECTORS)
+TG_FUSED_FUNCTIONS(avx512, TG_FUSED_AVX512, TG_LEAVE_VECTORS)
 #endif
 #undef TG_FUSED_FUNCTIONS
 #undef TG_FUSED
@@ -15097,6 +15211,7 @@ struct attention_shape {
 };
 namespace attention_detail {
 inline constexpr std::int64_t most_queries = 64, most_keys = 128;
+inline constexpr std::int64_t most_scanned = 4;
 template <class T>
 inline constexpr T not_seen = -std::numeric_limits<T>::infinity();
 template <class T>
@@ -15209,18 +15324,31 @@ struct add_bias_body {
   }
  }
 };
-template <class T>
+#if defined(__FMA__) || defined(__FP_FAST_FMA) || defined(__aarch64__) || defined(__s390x__) || defined(__ARM_FEATURE_FMA)
+inline constexpr bool baseline_fuses = true;
+#else
+inline constexpr bool baseline_fuses = false;
+#endif
+template <class Isa, class T>
+TG_INLINE T fused_sum(T a, T b, T c) {
+ if constexpr (std::is_same_v<Isa, baseline> && !baseline_fuses)
+  return math::detail::mul_add(a, b, c);
+ else if constexpr (sizeof(T) == sizeof(float))
+  return __builtin_fmaf(a, b, c);
+ else
+  return __builtin_fma(a, b, c);
+}
+template <class Isa, class T>
 TG_INLINE T exp_of_negative(T x) {
  if constexpr (sizeof(T) == sizeof(float)) {
   using math::detail::traits;
-  const T t = x * traits<T>::log2_e + traits<T>::round_magic, k = t - traits<T>::round_magic;
-  const T r = (x - k * traits<T>::ln2_high) - k * traits<T>::ln2_low;
-  T q = T(0.00138823956f);
-  q = q * r + T(0.00836718082f);
-  q = q * r + T(0.041667223f);
-  q = q * r + T(0.16666539f);
-  q = q * r + T(0.49999997f);
-  const T e = (q * r) * r + r + T(1);
+  const T t = fused_sum<Isa>(x, T(traits<T>::log2_e), T(traits<T>::round_magic)), k = t - traits<T>::round_magic;
+  const T r = fused_sum<Isa>(-k, T(traits<T>::ln2_low), fused_sum<Isa>(-k, T(traits<T>::ln2_high), x));
+  T q = fused_sum<Isa>(T(0.00138823956f), r, T(0.00836718082f));
+  q = fused_sum<Isa>(q, r, T(0.041667223f));
+  q = fused_sum<Isa>(q, r, T(0.16666539f));
+  q = fused_sum<Isa>(q, r, T(0.49999997f));
+  const T e = fused_sum<Isa>(q * r, r, r) + T(1);
   const auto power = math::detail::to_bits(t) << traits<T>::mantissa;
   const T y = math::detail::from_bits<T>(math::detail::to_bits(e) + power);
   return math::detail::select(x < T(-87), T(0), math::detail::select(x != x, x, y));
@@ -15244,18 +15372,18 @@ struct raise_body {
    const T old = largest[c];
    largest[c] = best[c];
    best[c] = best[c] == not_seen<T> ? T(0) : best[c];
-   factor[c] = exp_of_negative(old - best[c]);
+   factor[c] = exp_of_negative<Isa>(old - best[c]);
   }
   for (std::int64_t k = 0; k < keys; ++k) {
    T* const row = scores + k * columns;
    TG_SIMD
    for (std::int64_t c = 0; c < columns; ++c) {
-    const T e = exp_of_negative(row[c] - best[c]);
+    const T e = exp_of_negative<Isa>(row[c] - best[c]);
     row[c] = e;
     sum[c] += e;
    }
   }
-  for (std::int64_t c = 0; c < columns; ++c) total[c] = total[c] * factor[c] + sum[c];
+  for (std::int64_t c = 0; c < columns; ++c) total[c] = fused_sum<Isa>(total[c], factor[c], sum[c]);
  }
 };
 template <class T>
@@ -15275,7 +15403,7 @@ struct slopes_body {
   for (std::int64_t k = 0; k < keys; ++k, scores += columns, slopes += columns) {
    TG_SIMD
    for (std::int64_t c = 0; c < columns; ++c) {
-    const T p = exp_of_negative(scores[c] - largest[c]) * inverse[c];
+    const T p = exp_of_negative<Isa>(scores[c] - largest[c]) * inverse[c];
     const T d = p * (slopes[c] - delta[c]);
     scores[c] = p;
     slopes[c] = math::detail::select(p == T(0), T(0), d);
@@ -15373,6 +15501,24 @@ struct tile_worker {
  std::int64_t end() const {
   return s.causal ? std::clamp<std::int64_t>(first_query + queries + s.offset, 0, s.steps) : s.steps;
  }
+ struct key_range {
+  std::int64_t first, last;
+ };
+ key_range seen() const {
+  key_range range{0, end()};
+  const std::int64_t rows = s.bias_strides[2] == 0 ? 1 : queries;
+  if (!s.biased || rows > most_scanned) return range;
+  const auto hidden = [&](std::int64_t key) {
+   const T* const from = of.bias + batch * s.bias_strides[0] + head * s.bias_strides[1] +
+        first_query * s.bias_strides[2] + key * s.bias_strides[3];
+   for (std::int64_t c = 0; c < rows; ++c)
+    if (from[c * s.bias_strides[2]] != not_seen<T>) return false;
+   return true;
+  };
+  while (range.last > 0 && hidden(range.last - 1)) --range.last;
+  while (range.first < range.last && hidden(range.first)) ++range.first;
+  return range;
+ }
  const T* query_rows(const T* x, std::int64_t size) const {
   return x + ((batch * s.time + first_query) * s.heads + head) * size;
  }
@@ -15445,13 +15591,14 @@ struct tile_worker {
   std::fill_n(at.largest, most_queries, not_seen<T>);
   std::fill_n(at.total, most_queries, T(0));
   std::fill_n(at.sums, queries * width, T(0));
-  const std::int64_t last = end(), blocks = divide_up(last, most_keys);
-  for (std::int64_t block = 0; block < blocks; ++block) {
+  const auto [first, last] = seen();
+  const std::int64_t begin = first / most_keys, blocks = divide_up(last, most_keys);
+  for (std::int64_t block = begin; block < blocks; ++block) {
    set_keys(block, last);
    make_scores();
    cpu::detail::dispatch_fused<raise_body<T>>(at.scores, keys, columns, at.largest, at.total, at.factor);
    if (s.drops) draw(), drop(at.scores);
-   if (block > 0 && std::any_of(at.factor, at.factor + queries, [](T x) { return x != T(1); }))
+   if (block > begin && std::any_of(at.factor, at.factor + queries, [](T x) { return x != T(1); }))
     dispatch<scale_rows_body<T>>(at.sums, width, static_cast<const T*>(at.sums), width, queries, width,
            static_cast<const T*>(at.factor));
    multiply({queries, width, keys, at.scores, 1, columns, at.v, width, at.sums, width});
@@ -17576,15 +17723,38 @@ private:
          std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t pixel,
          std::int64_t next, std::int64_t apart, T* out) {
   using v = vector<T, Bytes>;
-  constexpr auto outputs = std::make_index_sequence<static_cast<std::size_t>(Outputs)>{};
   if constexpr (v::lanes > 1)
    if (pixel < v::lanes)
     return with_vectors<Bytes / 2>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
-  for (std::int64_t c = 0; c < pixel; c += v::lanes) {
-   if (c + v::lanes > pixel) c = pixel - v::lanes;
-   sums<v>(rows, columns, a + c, a_row, b + c, b_row, pixel, next, apart, out + c, outputs);
+  if constexpr (Outputs > 1) {
+   const std::int64_t step = columns.step_a * pixel, last = Outputs - 1;
+   const bool meet = columns.step_b == 1 && (step == next || step == -next);
+   const std::int64_t flip = step == next ? 0 : last;
+   const T* const from = a + flip * next;
+   T* const to = out + flip * apart;
+   const std::int64_t forth = step == next ? apart : -apart;
+   if (meet && columns.count == 3)
+    return strips<v, 3>(rows, columns, from, a_row, b, b_row, pixel, step, forth, to);
+   if (meet && columns.count == 5)
+    return strips<v, 5>(rows, columns, from, a_row, b, b_row, pixel, step, forth, to);
+  }
+  strips<v, 0>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
+ }
+ template <class V, int Taps>
+ TG_INLINE static void strips(const depthwise_axis& rows, const depthwise_axis& columns, const T* a,
+        std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t pixel,
+        std::int64_t next, std::int64_t apart, T* out) {
+  for (std::int64_t c = 0; c < pixel; c += V::lanes) {
+   if (c + V::lanes > pixel) c = pixel - V::lanes;
+   if constexpr (Taps == 0)
+    sums<V>(rows, columns, a + c, a_row, b + c, b_row, pixel, next, apart, out + c, all_outputs{});
+   else
+    meeting<V, Taps>(rows, columns, a + c, a_row, b + c, b_row, pixel, next, apart, out + c, all_outputs{},
+        std::make_index_sequence<static_cast<std::size_t>(Taps)>{},
+        std::make_index_sequence<static_cast<std::size_t>(Outputs + Taps - 1)>{});
   }
  }
+ using all_outputs = std::make_index_sequence<static_cast<std::size_t>(Outputs)>;
  template <class V, std::size_t... K>
  TG_INLINE static void sums(const depthwise_axis& rows, const depthwise_axis& columns, const T* a,
        std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t pixel,
@@ -17596,12 +17766,37 @@ private:
    for (std::int64_t j = 0; j < columns.count; ++j) {
     V::load(y, q);
     (V::load(x[K], p + static_cast<std::int64_t>(K) * next), ...);
-    ((sum[K] += x[K] * y), ...);
+    (V::multiply_add(sum[K], x[K], y), ...);
     p += columns.step_a * pixel;
     q += columns.step_b * pixel;
    }
   }
   (V::store(out + static_cast<std::int64_t>(K) * apart, sum[K]), ...);
+ }
+ template <class V, int Taps, std::size_t... K, std::size_t... J, std::size_t... P>
+ TG_INLINE static void meeting(const depthwise_axis& rows, const depthwise_axis& columns, const T* a,
+        std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t pixel,
+        std::int64_t step, std::int64_t apart, T* out, std::index_sequence<K...>,
+        std::index_sequence<J...> taps, std::index_sequence<P...>) {
+  typename V::type sum[Outputs] = {}, y[Taps];
+  for (std::int64_t i = 0; i < rows.count; ++i) {
+   const T* const p = a + (rows.first_a + i * rows.step_a) * a_row + columns.first_a * pixel;
+   const T* const q = b + (rows.first_b + i * rows.step_b) * b_row + columns.first_b * pixel;
+   (V::load(y[J], q + static_cast<std::int64_t>(J) * pixel), ...);
+   (place<V, static_cast<int>(P)>(sum, y, p + static_cast<std::int64_t>(P) * step, taps), ...);
+  }
+  (V::store(out + static_cast<std::int64_t>(K) * apart, sum[K]), ...);
+ }
+ template <class V, int P, std::size_t Taps, std::size_t... J>
+ TG_INLINE static void place(typename V::type (&sum)[Outputs], const typename V::type (&y)[Taps], const T* p,
+        std::index_sequence<J...>) {
+  typename V::type x;
+  V::load(x, p);
+  (tap<V, P - static_cast<int>(J)>(sum, x, y[J]), ...);
+ }
+ template <class V, int Output>
+ TG_INLINE static void tap(typename V::type (&sum)[Outputs], const typename V::type& x, const typename V::type& y) {
+  if constexpr (Output >= 0 && Output < Outputs) V::multiply_add(sum[Output], x, y);
  }
 };
 template <class T, class Axis>
@@ -17616,8 +17811,8 @@ void depthwise_row(const depthwise_axis& rows, std::int64_t outputs, std::int64_
    const depthwise_axis other = axis(end);
    if (other.count != columns.count || other.first_b != columns.first_b) return false;
   }
-  dispatch<depthwise_body<T, Outputs>>(rows, columns, a, a_row, b, b_row, channels, next * channels,
-           phases * channels, out + j * channels);
+  dispatch_fused<depthwise_body<T, Outputs>>(rows, columns, a, a_row, b, b_row, channels, next * channels,
+            phases * channels, out + j * channels);
   return true;
  };
  for (std::int64_t phase = 0; phase < std::min(phases, outputs); ++phase)
@@ -17712,7 +17907,7 @@ private:
        std::index_sequence<K...> all) {
   typename V::type x[Vectors];
   read<V, Vectors>(x, tap.x + at, all);
-  ((tap.sum[K] += dy[K] * x[K]), ...);
+  (V::multiply_add(tap.sum[K], dy[K], x[K]), ...);
  }
  template <class V, int Vectors>
  TG_INLINE static void strip(const convolution_geometry& g, std::int64_t tap, const T* x, const T* dy, T* sums) {
@@ -17779,7 +17974,7 @@ void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const 
     for (std::int64_t tap = 0; tap < g.kernel_width;) {
      T* const to = own + (u * g.kernel_width + tap) * channels;
      const auto add = [&]<int Taps>(std::integral_constant<int, Taps>) {
-      dispatch<depthwise_taps_body<T, Taps>>(&g, tap, from, by, to);
+      dispatch_fused<depthwise_taps_body<T, Taps>>(&g, tap, from, by, to);
       tap += Taps;
      };
      if (g.kernel_width - tap >= 3)
@@ -17906,6 +18101,26 @@ struct filter_gradient_chunk {
   else
    std::memcpy(to, from, 32);
  }
+ static constexpr std::int64_t most_pixels = 800;
+ void gather(T* to, const T* from, std::int64_t count) const {
+  const bool padded = plan.padded(g);
+  const image_window window = plan.window(g);
+  const std::int64_t pixel = g.stride_width * g.in_channels, source_width = padded ? window.width : g.in_width,
+      line = g.stride_height * source_width * g.in_channels,
+      whole = (padded ? window.height : g.in_height) * source_width * g.in_channels;
+  for (std::int64_t i = 0; i < images; ++i)
+   for (std::int64_t j = 0; j < rows; ++j) {
+    const T* at = from + i * whole + j * line;
+    for (std::int64_t p = 0; p < columns; ++p, at += pixel, to += count) {
+     if (count == 12)
+      std::memcpy(to, at, 12 * sizeof(T));
+     else if (count == 6)
+      std::memcpy(to, at, 6 * sizeof(T));
+     else
+      for (std::int64_t r = 0; r < count; ++r) to[r] = at[r];
+    }
+   }
+ }
  void multiply(std::int64_t group, std::int64_t u, std::int64_t run, std::int64_t begin, std::int64_t end, T* dw,
     bool accumulate) const {
   const image_window window = plan.window(g);
@@ -17930,8 +18145,17 @@ struct filter_gradient_chunk {
    source + u * g.dilation_height * source_row + run * g.dilation_width * channels + group * g.group_in();
   T* c = dw + (u * g.kernel_width * g.group_in() + run * plan.run_rows) * g.out_channels + group * g.group_out();
   const T* b = panels + group * panels_of.size(pixels());
+  const bool scattered = panels_of.count() >= 4 &&
+       job.walk.a_inner * static_cast<std::int64_t>(sizeof(T)) >= 1024 &&
+       pixels() <= most_pixels;
+  alignas(64) T together[tile_kernels<T>::most_rows * most_pixels];
   for_tiles(end - begin, kernels.rows, [&](std::int64_t first, std::int64_t count) {
    job.a = a + begin + first;
+   if (scattered) {
+    gather(together, job.a, count);
+    job.a = together;
+    job.walk = {1, 0, 1, 0, pixels(), count, 0, job.walk.b_inner};
+   }
    for (std::int64_t panel = 0; panel < panels_of.count(); ++panel) {
     job.b = direct ? own_dy() + panel * 2 * kernels.lanes : b + panels_of.offset(panel, pixels());
     job.c = c + (begin + first) * g.out_channels + panel * 2 * kernels.lanes;
@@ -18282,7 +18506,8 @@ struct gemm_block {
   const T* from = g.transpose_b ? g.b + column * g.ldb + first_k : g.b + first_k * g.ldb + column;
   pack_panel(to, layout(), panel, from, g.ldb, g.transpose_b, k);
  }
- void multiply(std::int64_t tile, std::int64_t panel, const T* b, std::int64_t at, std::int64_t count) const {
+ void multiply(std::int64_t tile, std::int64_t panel, const T* b, std::int64_t at, std::int64_t count,
+    const T* ahead = nullptr) const {
   const std::int64_t first = tile_row(tile), height = tile_row(tile + 1) - first;
   tile_job<T> job{};
   job.walk.inner = count;
@@ -18320,6 +18545,7 @@ struct gemm_block {
     job.relu = g.relu;
    }
   }
+  job.a_ahead = ahead;
   kernels.run[layout().vectors(panel) - 1][height - 1](job);
  }
  void multiply(std::int64_t tile, std::int64_t panel, const T* b) const { multiply(tile, panel, b, 0, k); }
@@ -18403,8 +18629,13 @@ struct gemm_block {
       multiply(t, p, panel_of(p));
      }
    else
-    for (std::int64_t p = first_panel; p < last_panel; ++p)
-     for (std::int64_t t = first_tile; t < last_tile; ++t) multiply(t, p, panel_of(p));
+    for (std::int64_t p = first_panel; p < last_panel; ++p) {
+     const std::int64_t part = kernels.rows * k;
+     std::int64_t left = p + 1 < last_panel ? layout().width(p + 1) * k : 0;
+     const T* ahead = panel_of(p + 1 < last_panel ? p + 1 : p);
+     for (std::int64_t t = first_tile; t < last_tile; ++t, ahead += part, left -= part)
+      multiply(t, p, panel_of(p), 0, k, left > 0 ? ahead : nullptr);
+    }
   });
  }
 };
@@ -18730,6 +18961,8 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
  job.walk.a_middle = g.dilation_width * channels;
  job.a_row = g.stride_width * channels;
  job.c_row = g.out_channels;
+ const T* const first_of_all =
+  packed + first_panel / layout.count() * layout.size(k) + layout.offset(first_panel % layout.count(), k);
  const auto add = [&](std::int64_t p, std::int64_t u, std::int64_t count, std::int64_t v, std::int64_t end) {
   const std::int64_t group = p / layout.count(), panel = p % layout.count();
   const std::int64_t channel = group * g.group_out() + panel * 2 * kernels.lanes, at = u * row_k + v;
@@ -18748,6 +18981,9 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
   job.accumulate = at > 0;
   job.bias = last && epilogue.bias != nullptr ? epilogue.bias + channel : nullptr;
   job.relu = last && epilogue.relu;
+  const std::int64_t depth_of_tile = count * row_k, size = depth_of_tile * layout.width(panel);
+  const T* ahead = last && p + 1 == last_panel ? first_of_all : job.b + size;
+  std::int64_t left = w != nullptr ? 0 : size;
   const auto& run = kernels.run[layout.vectors(panel) - 1];
   for (std::int64_t i = 0; i < rows; ++i) {
    const T* a = source + (i * g.stride_height + u * g.dilation_height) * source_row + group * depth + v;
@@ -18755,7 +18991,10 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
    for_tiles(columns, kernels.rows, [&](std::int64_t first, std::int64_t tile) {
     job.a = a + first * job.a_row;
     job.c = c + first * g.out_channels;
+    job.a_ahead = left > 0 ? ahead : nullptr;
     run[tile - 1](job);
+    ahead += tile * depth_of_tile;
+    left -= tile * depth_of_tile;
     job.b_ahead = 0;
    });
   }
@@ -20306,26 +20545,10 @@ inline print_sink set_print_sink(print_sink sink) { return detail::current_print
 namespace runtime {
 namespace detail {
 inline std::string described(const buffer_view& v) { return name_of(v.type) + to_string(shape(v.rank, v.extents)); }
-inline std::string index_text(const buffer_view& v, std::int64_t at) {
- shape index(v.rank, v.extents);
- for (int axis = v.rank - 1; axis >= 0; --axis) {
-  index.set(axis, at % v.extents[axis]);
-  at /= v.extents[axis];
- }
- return to_string(index);
-}
+std::string index_text(const buffer_view& v, std::int64_t at);
 void print(std::string_view label, const buffer_view& v);
-[[noreturn]] inline void throw_not_finite(std::string_view label, const buffer_view& v, std::int64_t at, double value) {
- std::string text;
- if (v.type == dtype::f64)
-  tapegraph::detail::print_value(text, value);
- else
-  tapegraph::detail::print_value(text, static_cast<float>(value));
- throw numeric_error(std::string(label) + ": element " + index_text(v, at) + " of " + described(v) + " is " + text);
-}
-[[noreturn]] inline void throw_not_true(std::string_view message, const buffer_view& v, std::int64_t at) {
- throw check_error(std::string(message) + ": false at element " + index_text(v, at) + " of " + described(v));
-}
+[[noreturn]] void throw_not_finite(std::string_view label, const buffer_view& v, std::int64_t at, double value);
+[[noreturn]] void throw_not_true(std::string_view message, const buffer_view& v, std::int64_t at);
 void check_finite(std::string_view label, const buffer_view& v);
 void check(std::string_view message, const buffer_view& v);
 TG_DEFINITION void print(std::string_view label, const buffer_view& v) {
@@ -20373,6 +20596,27 @@ struct kernel<Op, T> {
   *c.out[0].as<bool>() = true;
  }
 };
+}
+[[noreturn]] TG_DEFINITION void runtime::detail::throw_not_finite(std::string_view label, const buffer_view& v,
+                std::int64_t at, double value) {
+ std::string text;
+ if (v.type == dtype::f64)
+  tapegraph::detail::print_value(text, value);
+ else
+  tapegraph::detail::print_value(text, static_cast<float>(value));
+ throw numeric_error(std::string(label) + ": element " + index_text(v, at) + " of " + described(v) + " is " + text);
+}
+[[noreturn]] TG_DEFINITION void runtime::detail::throw_not_true(std::string_view message, const buffer_view& v,
+                std::int64_t at) {
+ throw check_error(std::string(message) + ": false at element " + index_text(v, at) + " of " + described(v));
+}
+TG_DEFINITION std::string runtime::detail::index_text(const buffer_view& v, std::int64_t at) {
+ shape index(v.rank, v.extents);
+ for (int axis = v.rank - 1; axis >= 0; --axis) {
+  index.set(axis, at % v.extents[axis]);
+  at /= v.extents[axis];
+ }
+ return to_string(index);
 }
 }
 // -- tapegraph/ops/gather/kernel.hpp
@@ -20730,30 +20974,7 @@ struct mover {
  void (*transpose)(const char*, std::int64_t, char*, std::int64_t, std::int64_t, std::int64_t, bool);
 };
 inline std::int64_t streaming_bytes = std::int64_t{1} << 25;
-inline void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
- alignas(64) char buffer[4096];
- const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
- if (rows.out == last.extent && last.extent * 4 <= in_buffer) {
-  const std::int64_t step = in_buffer / last.extent;
-  for (std::int64_t r = 0; r < rows.extent; r += step) {
-   const axis some{std::min(step, rows.extent - r), rows.in, rows.out};
-   move.run(x + r * rows.in * move.size, buffer, some, last);
-   move_streaming(y + r * rows.out * move.size, buffer, some.extent * last.extent * move.size);
-  }
-  return;
- }
- for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in * move.size, y += rows.out * move.size) {
-  if (last.in == 1) {
-   move_streaming(y, x, last.extent * move.size);
-   continue;
-  }
-  for (std::int64_t i = 0; i < last.extent; i += in_buffer) {
-   const axis some{std::min(in_buffer, last.extent - i), last.in, 1};
-   move.run(x + i * last.in * move.size, buffer, {1, 1, 1}, some);
-   move_streaming(y + i * move.size, buffer, some.extent * move.size);
-  }
- }
-}
+void move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last);
 void strided_copy(axes_list axes, const mover& move, const void* from, void* to);
 template <int Size>
 mover mover_of() {
@@ -20845,8 +21066,60 @@ inline void zero(std::size_t bytes, void* out) {
   std::memset(static_cast<char*>(out) + begin, 0, std::min(piece, bytes - begin));
  });
 }
-inline void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size,
-     const void* in, void* out) {
+void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size, const void* in,
+   void* out);
+void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+  const std::int64_t* out_extents, std::size_t size, const void* in, void* out);
+void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank, const std::int64_t* out_extents,
+    int axis, std::size_t size, void* out);
+inline void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank,
+    const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
+ std::int64_t begin = 0;
+ for (int k = 0; k < count; ++k) {
+  concat_part(inputs[k], lengths[k], begin, rank, out_extents, axis, size, out);
+  begin += lengths[k];
+ }
+}
+void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
+     std::size_t size, const void* in, void* out);
+TG_DEFINITION void layout_detail::move_past_caches(const mover& move, const char* x, char* y, axis rows, axis last) {
+ alignas(64) char buffer[4096];
+ const std::int64_t in_buffer = static_cast<std::int64_t>(sizeof buffer) / move.size;
+ if (rows.out == last.extent && last.extent * 4 <= in_buffer) {
+  const std::int64_t step = in_buffer / last.extent;
+  for (std::int64_t r = 0; r < rows.extent; r += step) {
+   const axis some{std::min(step, rows.extent - r), rows.in, rows.out};
+   move.run(x + r * rows.in * move.size, buffer, some, last);
+   move_streaming(y + r * rows.out * move.size, buffer, some.extent * last.extent * move.size);
+  }
+  return;
+ }
+ for (std::int64_t r = 0; r < rows.extent; ++r, x += rows.in * move.size, y += rows.out * move.size) {
+  if (last.in == 1) {
+   move_streaming(y, x, last.extent * move.size);
+   continue;
+  }
+  for (std::int64_t i = 0; i < last.extent; i += in_buffer) {
+   const axis some{std::min(in_buffer, last.extent - i), last.in, 1};
+   move.run(x + i * last.in * move.size, buffer, {1, 1, 1}, some);
+   move_streaming(y + i * move.size, buffer, some.extent * move.size);
+  }
+ }
+}
+TG_DEFINITION void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank,
+       const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
+ std::int64_t outer = 1, inner = 1;
+ for (int i = 0; i < rank; ++i)
+  if (i != axis) (i < axis ? outer : inner) *= out_extents[i];
+ const std::int64_t run = length * inner;
+ layout_detail::axes_list axes;
+ axes.add({outer, run, out_extents[axis] * inner});
+ axes.add({run, 1, 1});
+ layout_detail::strided_copy(axes, size, in,
+        static_cast<char*>(out) + begin * inner * static_cast<std::int64_t>(size));
+}
+TG_DEFINITION void transpose(int rank, const std::int64_t* extents, const std::int64_t* permutation, std::size_t size,
+       const void* in, void* out) {
  std::int64_t in_strides[8], moved[8], out_strides[8];
  layout_detail::strides_of(rank, extents, in_strides);
  for (int i = 0; i < rank; ++i) moved[i] = extents[permutation[i]];
@@ -20855,8 +21128,8 @@ inline void transpose(int rank, const std::int64_t* extents, const std::int64_t*
  for (int i = 0; i < rank; ++i) axes.add({moved[i], in_strides[permutation[i]], out_strides[i]});
  layout_detail::strided_copy(axes, size, in, out);
 }
-inline void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-    const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
+TG_DEFINITION void slice(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+      const std::int64_t* out_extents, std::size_t size, const void* in, void* out) {
  std::int64_t in_strides[8], out_strides[8], first = 0;
  layout_detail::strides_of(rank, extents, in_strides);
  layout_detail::strides_of(rank, out_extents, out_strides);
@@ -20869,28 +21142,8 @@ inline void slice(int rank, const std::int64_t* extents, const std::int64_t* beg
  layout_detail::strided_copy(axes, size, static_cast<const char*>(in) + first * static_cast<std::int64_t>(size),
         out);
 }
-inline void concat_part(const void* in, std::int64_t length, std::int64_t begin, int rank,
-      const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
- std::int64_t outer = 1, inner = 1;
- for (int i = 0; i < rank; ++i)
-  if (i != axis) (i < axis ? outer : inner) *= out_extents[i];
- const std::int64_t run = length * inner;
- layout_detail::axes_list axes;
- axes.add({outer, run, out_extents[axis] * inner});
- axes.add({run, 1, 1});
- layout_detail::strided_copy(axes, size, in,
-        static_cast<char*>(out) + begin * inner * static_cast<std::int64_t>(size));
-}
-inline void concat(int count, const void* const* inputs, const std::int64_t* lengths, int rank,
-    const std::int64_t* out_extents, int axis, std::size_t size, void* out) {
- std::int64_t begin = 0;
- for (int k = 0; k < count; ++k) {
-  concat_part(inputs[k], lengths[k], begin, rank, out_extents, axis, size, out);
-  begin += lengths[k];
- }
-}
-inline void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
-      std::size_t size, const void* in, void* out) {
+TG_DEFINITION void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const std::int64_t* out_extents,
+        std::size_t size, const void* in, void* out) {
  std::int64_t in_strides[8], out_strides[8];
  layout_detail::strides_of(rank, extents, in_strides);
  layout_detail::strides_of(out_rank, out_extents, out_strides);
@@ -21892,10 +22145,7 @@ void write_row(const plan& p, const char* x, std::int64_t first, std::int64_t la
   done += more;
  }
 }
-inline void require_elements(const plan& p) {
- for (int i = 0; i <= p.outer; ++i)
-  if (p.small[i] == 0 && p.large[i] > 0) throw shape_error(nothing_to_repeat);
-}
+void require_elements(const plan& p);
 template <class T>
 struct fold_row_body {
  template <class Isa>
@@ -21933,9 +22183,30 @@ void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t fro
     [&](std::int64_t position) { fold_rows(p, axis + 1, at, from * p.large[axis] + position, dy, row); });
 }
 }
-inline void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps,
-       const std::int64_t* amounts, const std::int64_t* out_extents, std::size_t size,
-       const void* in, void* out) {
+void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
+     const std::int64_t* out_extents, std::size_t size, const void* in, void* out);
+template <class T>
+void index_map_adjoint(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
+     const std::int64_t* dy_extents, const T* dy, T* out) {
+ using namespace index_map_detail;
+ const plan p(rank, extents, maps, amounts, dy_extents);
+ const std::int64_t width = p.small[p.outer] * p.inner, rows = p.small_rows;
+ if (rows * width == 0) return;
+ const std::int64_t elements = p.rows * p.row() * p.inner;
+ const std::int64_t in_task = std::max<std::int64_t>(1, rows * layout_detail::piece_elements / (elements + 1));
+ parallel_for((rows + in_task - 1) / in_task, elements >= layout_detail::parallel_elements, [&](std::int64_t task) {
+  for (std::int64_t row = task * in_task, end = std::min(rows, row + in_task); row < end; ++row) {
+   std::int64_t at[8]{};
+   for (std::int64_t i = p.outer, rest = row; i-- > 0; rest /= p.small[i]) at[i] = rest % p.small[i];
+   T* const to = out + row * width;
+   std::fill(to, to + width, T(0));
+   fold_rows(p, 0, at, 0, dy, to);
+  }
+ });
+}
+TG_DEFINITION void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* maps,
+        const std::int64_t* amounts, const std::int64_t* out_extents, std::size_t size,
+        const void* in, void* out) {
  using namespace index_map_detail;
  const plan p(rank, extents, maps, amounts, out_extents);
  const std::int64_t elements = p.rows * p.row() * p.inner;
@@ -21975,24 +22246,9 @@ inline void apply_index_map(int rank, const std::int64_t* extents, const std::in
   }
  });
 }
-template <class T>
-void index_map_adjoint(int rank, const std::int64_t* extents, const std::int64_t* maps, const std::int64_t* amounts,
-     const std::int64_t* dy_extents, const T* dy, T* out) {
- using namespace index_map_detail;
- const plan p(rank, extents, maps, amounts, dy_extents);
- const std::int64_t width = p.small[p.outer] * p.inner, rows = p.small_rows;
- if (rows * width == 0) return;
- const std::int64_t elements = p.rows * p.row() * p.inner;
- const std::int64_t in_task = std::max<std::int64_t>(1, rows * layout_detail::piece_elements / (elements + 1));
- parallel_for((rows + in_task - 1) / in_task, elements >= layout_detail::parallel_elements, [&](std::int64_t task) {
-  for (std::int64_t row = task * in_task, end = std::min(rows, row + in_task); row < end; ++row) {
-   std::int64_t at[8]{};
-   for (std::int64_t i = p.outer, rest = row; i-- > 0; rest /= p.small[i]) at[i] = rest % p.small[i];
-   T* const to = out + row * width;
-   std::fill(to, to + width, T(0));
-   fold_rows(p, 0, at, 0, dy, to);
-  }
- });
+TG_DEFINITION void index_map_detail::require_elements(const plan& p) {
+ for (int i = 0; i <= p.outer; ++i)
+  if (p.small[i] == 0 && p.large[i] > 0) throw shape_error(nothing_to_repeat);
 }
 
 // -- tapegraph/ops/movement/cpu_pad.hpp
@@ -22014,9 +22270,11 @@ inline void fill(std::int64_t count, std::size_t size, const void* value, void* 
  else
   layout_detail::strided_copy(axes, size, value, out);
 }
-inline void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
-    const std::int64_t* out_extents, std::size_t size, const void* in, void* out,
-    const void* value = nullptr) {
+void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+  const std::int64_t* out_extents, std::size_t size, const void* in, void* out, const void* value = nullptr);
+TG_DEFINITION void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const std::int64_t* step,
+     const std::int64_t* out_extents, std::size_t size, const void* in, void* out,
+     const void* value) {
  using namespace layout_detail;
  const std::uint64_t zeros = 0;
  if (value == nullptr) value = &zeros;
@@ -22679,11 +22937,7 @@ std::int64_t arg_row(const T* x, std::int64_t length) {
  dispatch<find_rows_body<T>>(x + begin, 1, std::min(tile_elements, length - begin), &best, &found);
  return begin + found;
 }
-inline void check_arg_axis(bool maximum, int axis, std::int64_t length) {
- if (length == 0 || length > std::numeric_limits<std::int32_t>::max())
-  throw argument_error(std::string(maximum ? "argmax" : "argmin") + ": axis " + std::to_string(axis) +
-       (length == 0 ? " has no elements" : " has more than 2^31 - 1 elements"));
-}
+void check_arg_axis(bool maximum, int axis, std::int64_t length);
 }
 template <bool Maximum, class T, class Index>
 void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, Index* out) {
@@ -22719,6 +22973,11 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
    for (std::int64_t c = 0; c < width; ++c) out[i / chunks * inner + from + c] = static_cast<Index>(at[c]);
   }
  });
+}
+TG_DEFINITION void reduce_detail::check_arg_axis(bool maximum, int axis, std::int64_t length) {
+ if (length == 0 || length > std::numeric_limits<std::int32_t>::max())
+  throw argument_error(std::string(maximum ? "argmax" : "argmin") + ": axis " + std::to_string(axis) +
+       (length == 0 ? " has no elements" : " has more than 2^31 - 1 elements"));
 }
 }
 // -- tapegraph/ops/ordering/cpu_places.hpp
@@ -24422,11 +24681,17 @@ using reduce_detail::unit;
 inline constexpr std::int64_t widest = 1024, tile = 2048, rows_in_t = 64, task = 16384, most_parts = 32, narrow = 64;
 template <class V, class T>
 TG_INLINE void read(V& v, const T* p) {
- __builtin_memcpy(&v, p, sizeof(V));
+ if constexpr (sizeof(V) == sizeof(T))
+  v = *p;
+ else
+  v = *reinterpret_cast<const typename cpu::vector<T, static_cast<int>(sizeof(V))>::storage*>(p);
 }
 template <class V, class T>
 TG_INLINE void write(T* p, const V& v) {
- __builtin_memcpy(p, &v, sizeof(V));
+ if constexpr (sizeof(V) == sizeof(T))
+  *p = v;
+ else
+  *reinterpret_cast<typename cpu::vector<T, static_cast<int>(sizeof(V))>::storage*>(p) = v;
 }
 template <class Isa, class T, int Sums, class F>
 struct tile_sums {
@@ -25422,7 +25687,7 @@ using reduce_detail::run_rows;
 inline constexpr std::int64_t block_elements = 2048, part = 32768, most_parts = 64, columns = 64;
 template <class T>
 TG_INLINE T exp_of(T x) {
- return math::exp(x);
+ return math::detail::falling_exp(x);
 }
 template <class T>
 struct exp_body {
@@ -27741,7 +28006,7 @@ struct sigmoid_cross_entropy_op : series_op<2> {
  TG_HD static constexpr V value(V x, V z) {
   const V a = math::abs(x), wrong = math::detail::select(x > V(0), V(1) - z, z);
   const V linear = math::detail::select(wrong == V(0), V(0), math::detail::product(a, wrong));
-  return linear + math::log1p(math::exp(-a));
+  return linear + math::log1p(math::detail::falling_exp(-a));
  }
  template <int I>
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto z, auto) {
@@ -27788,10 +28053,8 @@ struct normal_gate {
  V value;
  V density;
  TG_HD constexpr explicit normal_gate(V x) {
-  constexpr V largest = V(1.4142135623730951) * math::detail::erfc_largest<V>;
-  const V a = math::abs(x), e = math::exp(V(-0.5) * x * x);
-  const V c = V(0.7071067811865476) * math::detail::select(a > largest, largest, a);
-  const V tail = math::detail::product(V(0.5) * e, math::detail::scaled_erfc(c));
+  const V a = math::abs(x), e = math::detail::falling_exp(V(-0.5) * x * x);
+  const V tail = math::detail::product(e, math::detail::scaled_normal_tail(a));
   value = math::detail::select(x < V(0), tail, V(1) - tail);
   density = V(0.3989422804014327) * e;
  }
@@ -27800,7 +28063,7 @@ template <class V>
 struct logistic_gate {
  V value, rest;
  TG_HD constexpr explicit logistic_gate(V x) {
-  const V e = math::exp(-math::abs(x)), large = V(1) / (V(1) + e), small = e * large;
+  const V e = math::detail::falling_exp(-math::abs(x)), large = V(1) / (V(1) + e), small = e * large;
   value = math::detail::select(x < V(0), small, large);
   rest = math::detail::select(x < V(0), large, small);
  }
