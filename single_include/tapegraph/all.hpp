@@ -26529,11 +26529,12 @@ private:
 #endif
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 /// SVMClassifier and SVMRegressor of ai.onnx.ml: support vector machines
-/// (onnx.ai/onnx/operators/onnx_aionnxml_SVMClassifier.html). Records are compared with the support vectors in f32,
-/// and what they give is summed in f64, as in onnxruntime.
+/// (onnx.ai/onnx/operators/onnx_aionnxml_SVMClassifier.html). Kernels are computed in f32, distances
+/// and sums in f64.
 
 namespace tapegraph::io::onnx_import {
 
@@ -26563,11 +26564,29 @@ struct svm_kernel {
    refuse("support_vectors of " + std::to_string(vectors.size()) + " numbers, not " + std::to_string(count) +
     " x " + std::to_string(width));
   const node s = constant_of(c, {vectors.begin(), vectors.end()}, {count, width}, dtype::f32);
-  if (type == "RBF") return eval(exp(-gamma * sum(square(with_axis(x, 1) - s), -1)));
+  if (type == "RBF")
+   return converted(eval(exp(-gamma * distances(c, x, vectors, count))), dtype::f64, dtype::f32);
   const node products = matmul(x, s, {.transpose_b = true});
   if (type == "LINEAR") return products;
   const node inner = eval(gamma * products + offset);
   return type == "SIGMOID" ? node(eval(tanh(inner))) : node(eval(pow(inner, degree)));
+ }
+
+private:
+ /// The squares of distances by a product, in f64: what is lost where they are small is 1e-16 of the squares.
+ static node distances(call& c, const node& x, const std::vector<float>& vectors, std::int64_t count) {
+  const std::size_t width = vectors.size() / static_cast<std::size_t>(count);
+  std::vector<double> squares(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < vectors.size(); ++i)
+   squares[i / width] += static_cast<double>(vectors[i]) * static_cast<double>(vectors[i]);
+  const node wide = converted(x, dtype::f32, dtype::f64);
+  const node s =
+   constant_of(c, {vectors.begin(), vectors.end()}, {count, static_cast<std::int64_t>(width)}, dtype::f64);
+  const node own = sum(square(wide), -1, {.keepdims = true});
+  const node d =
+   eval(own + constant_of(c, squares, {count}, dtype::f64) - 2.0 * matmul(wide, s, {.transpose_b = true}));
+  const double infinity = std::numeric_limits<double>::infinity();
+  return eval(where(own == infinity, own, maximum(d, 0.0)));
  }
 };
 
@@ -41722,11 +41741,12 @@ private:
 #endif
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 /// SVMClassifier and SVMRegressor of ai.onnx.ml: support vector machines
-/// (onnx.ai/onnx/operators/onnx_aionnxml_SVMClassifier.html). Records are compared with the support vectors in f32,
-/// and what they give is summed in f64, as in onnxruntime.
+/// (onnx.ai/onnx/operators/onnx_aionnxml_SVMClassifier.html). Kernels are computed in f32, distances
+/// and sums in f64.
 
 namespace tapegraph::io::onnx_import {
 
@@ -41756,11 +41776,29 @@ struct svm_kernel {
    refuse("support_vectors of " + std::to_string(vectors.size()) + " numbers, not " + std::to_string(count) +
     " x " + std::to_string(width));
   const node s = constant_of(c, {vectors.begin(), vectors.end()}, {count, width}, dtype::f32);
-  if (type == "RBF") return eval(exp(-gamma * sum(square(with_axis(x, 1) - s), -1)));
+  if (type == "RBF")
+   return converted(eval(exp(-gamma * distances(c, x, vectors, count))), dtype::f64, dtype::f32);
   const node products = matmul(x, s, {.transpose_b = true});
   if (type == "LINEAR") return products;
   const node inner = eval(gamma * products + offset);
   return type == "SIGMOID" ? node(eval(tanh(inner))) : node(eval(pow(inner, degree)));
+ }
+
+private:
+ /// The squares of distances by a product, in f64: what is lost where they are small is 1e-16 of the squares.
+ static node distances(call& c, const node& x, const std::vector<float>& vectors, std::int64_t count) {
+  const std::size_t width = vectors.size() / static_cast<std::size_t>(count);
+  std::vector<double> squares(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < vectors.size(); ++i)
+   squares[i / width] += static_cast<double>(vectors[i]) * static_cast<double>(vectors[i]);
+  const node wide = converted(x, dtype::f32, dtype::f64);
+  const node s =
+   constant_of(c, {vectors.begin(), vectors.end()}, {count, static_cast<std::int64_t>(width)}, dtype::f64);
+  const node own = sum(square(wide), -1, {.keepdims = true});
+  const node d =
+   eval(own + constant_of(c, squares, {count}, dtype::f64) - 2.0 * matmul(wide, s, {.transpose_b = true}));
+  const double infinity = std::numeric_limits<double>::infinity();
+  return eval(where(own == infinity, own, maximum(d, 0.0)));
  }
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/core/element_types.hpp>
+#include <tapegraph/core/half.hpp>
 #include <tapegraph/formats/host_array.hpp>
 #include <tapegraph/formats/path.hpp>
 #include <tapegraph/formats/pickle.hpp>
