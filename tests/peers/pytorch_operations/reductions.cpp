@@ -44,9 +44,9 @@ std::vector<operation> reductions_for_pytorch() {
         TG_ONE("argsort", argsort(x, axis(with), {.descending = flag(with, 1)})),
         TG_ONE("top_k values", top_k(x, with.whole[2], axis(with), {.largest = flag(with, 1)}).values),
         TG_ONE("top_k indices", top_k(x, with.whole[2], axis(with), {.largest = flag(with, 1)}).indices),
-        TG_ONE("nonzero", nonzero(x)),
-        TG_ONE("unique", unique(x).values),
-        named("bincount", TG_OF(bincount(x), TG_TYPES(std::int32_t), const auto& x)),
+        TG_EAGER("nonzero", floating, nonzero(x)),
+        TG_EAGER("unique", floating, unique(x).values),
+        TG_EAGER("bincount", std::int32_t, bincount(x)),
         TG_TWO("searchsorted", searchsorted(x, y, {.side = flag(with, 0) ? search_side::right : search_side::left})),
     };
 }

@@ -27,6 +27,25 @@ std::vector<operation> products_for_pytorch();
     named(name,                                                                                                        \
           TG_OF((__VA_ARGS__), TG_TYPES(floating, floating, floating), const auto& x, const auto& y, const auto& z))
 
+/// An operation of one operand, of element type T, whose result's extents depend on its values, which no graph has.
+template <class T, class F>
+operation eager_alone(std::string name, F) {
+    operation made;
+    made.name = std::move(name);
+    made.types = {dtype_of<element_of<T>>};
+    made.domains.resize(1);
+    made.weight = 0;
+    made.eager = [](const any_tensor* x, const attributes& with) {
+        return table_detail::call_eager<F, element_of<T>>(x, with, std::index_sequence<0>{});
+    };
+    if constexpr (std::is_same_v<T, floating>)
+        made.eager_float = [](const any_tensor* x, const attributes& with) {
+            return table_detail::call_eager<F, float>(x, with, std::index_sequence<0>{});
+        };
+    return made;
+}
+#define TG_EAGER(name, T, ...) eager_alone<T>(name, [](const auto& x, const attributes&) { return __VA_ARGS__; })
+
 inline operation named(std::string name, operation made) {
     made.name = std::move(name);
     return made;
