@@ -6,7 +6,7 @@
 
 Each machine of MACHINES takes the programs of PROGRAMS. Where it can run them, it must print what this machine prints: the losses
 and the bits of every variable of a CNN, in both modes. Others are compiled only. Programs built with -O2 are compared with this
-machine's of -O2, which needs AVX2 for it: products fuse multiplication and addition then. With -O1 g++ fuses nothing.
+machine's of -O2, which needs AVX2 for it: products fuse multiplication and addition then, those of -O1 with its -O1.
 Exits 1 where something is refused or differs, 77 where of the machines asked for none has its compiler here; what is missing is said.
 """
 
@@ -34,7 +34,6 @@ MACHINES = [
     ("ARMv7, Linux (32 bits)", ["arm-linux-gnueabihf-g++", *GCC, "-O1", "-static", "-mfpu=neon-vfpv4"], ["qemu-arm", "-cpu", "max"],
      "g++-arm-linux-gnueabihf qemu-user"),
     ("x86-64, Windows, MinGW", ["x86_64-w64-mingw32-g++-posix", *GCC, "-O1", "-static"], ["wine64"], "g++-mingw-w64-x86-64-posix wine64"),
-    # clang fuses with -O1, too, which g++ does not.
     ("x86-64, Linux, clang, libc++", ["clang++-16", *CLANG, "-O2", "-stdlib=libc++", "-pthread"], [], "clang-16 libc++-16-dev libc++abi-16-dev"),
     ("AArch64, macOS, libc++", [*ZIG, "aarch64-macos", *CLANG, "-O1"], None, "ziglang"),
     ("x86-64, macOS, libc++", [*ZIG, "x86_64-macos", *CLANG, "-O1"], None, "ziglang"),
