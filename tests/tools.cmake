@@ -52,9 +52,9 @@ if(Python3_Interpreter_FOUND)
     # The plan for a GPU, with programs that pass, fail and hang in the place of those that need one.
     add_test(NAME gpu_plan COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/compare/gpu_plan_test.py")
     set_tests_properties(compare gpu_plan PROPERTIES LABELS tools TIMEOUT 300)
-    # The site: its checkers of links and comments, and where Zensical, Doxygen and Chromium are, all names, and the whole of it,
+    # The site: its checkers of links, comments and sections, and where Zensical, Doxygen and Chromium are, all names, and the whole of it,
     # built strictly and opened.
-    foreach(name links comments)
+    foreach(name links comments sections)
         add_test(NAME site/${name} COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/site/${name}_test.py")
         set_tests_properties(site/${name} PROPERTIES LABELS tools SKIP_RETURN_CODE 77)
     endforeach()

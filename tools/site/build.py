@@ -38,7 +38,7 @@ SECTIONS = {
                                 "mixed_precision"],
         "Data and files": ["data", "images", "text", "tables", "files", "weights_of_others", "arrays", "onnx", "interop",
                            "tensorboard", "profiling"],
-        "Devices and machines": ["devices", "distributed"],
+        "Devices and machines": ["devices", "platforms", "distributed"],
     },
     "Gallery": ["gallery"],
     "Reference": {"Operations": ["operations/*"], "Headers": ["reference/*"]},
