@@ -26319,6 +26319,7 @@ inline node two_scores(const node& s, bool complement) {
 
 namespace tapegraph {
 
+/// How an inner node of a tree compares a feature with its split.
 enum class branch : std::uint8_t { leq, lt, gte, gt, eq, neq };
 
 /// An inner node as the walk reads it: 16 bytes with splits of float. Children below 0 are leaves: ~leaf.
@@ -32227,6 +32228,7 @@ std::vector<node_entry> quantized_weights(G& g, const Wanted& wanted, int most =
  }
  return first;
 }
+/// Stores all weights of a graph as integers, and puts the nodes that make them numbers again first.
 template <class G>
 void quantize_weights(G& g) {
  std::vector<node_entry> first = quantized_weights(g, [](const weight&) { return true; });
@@ -41531,6 +41533,7 @@ inline node two_scores(const node& s, bool complement) {
 
 namespace tapegraph {
 
+/// How an inner node of a tree compares a feature with its split.
 enum class branch : std::uint8_t { leq, lt, gte, gt, eq, neq };
 
 /// An inner node as the walk reads it: 16 bytes with splits of float. Children below 0 are leaves: ~leaf.

@@ -14364,6 +14364,7 @@ public:
   add_tokens();
  }
 
+ /// What it was made of.
  const unigram_tables& tables() const { return tables_; }
  /// The number of ids, which are in [0, size()): an embedding's input_dim.
  std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
@@ -14374,6 +14375,7 @@ public:
   if (const auto found = ids_.find(token); found != ids_.end()) return found->second;
   return {};
  }
+ /// Whether an id is that of a special token, which `decode` can skip.
  bool is_special(std::int64_t id) const { return id >= 0 && id < size() && special_[static_cast<std::size_t>(id)]; }
 
  /// The tokens of a text. `find_added`: whether to look for added tokens; set it to false for
@@ -14390,6 +14392,7 @@ public:
   });
   return ids;
  }
+ /// Like encode, with added tokens found.
  std::vector<std::int32_t> operator()(std::string_view text) const { return encode(text); }
 
  /// The text of some tokens, without the blank that texts get in front. Throws range_error.

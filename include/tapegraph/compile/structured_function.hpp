@@ -68,8 +68,11 @@ public:
         return detail::rebuilt<result>(
             std::apply(inner_, std::tuple_cat(detail::plain_leaves<Arguments>(arguments)...)));
     }
+    /// The seed of its random operations; the draws begin anew.
     void set_seed(std::uint64_t seed) { inner_.set_seed(seed); }
+    /// The compiled trace and schedule.
     const ir::program_view& view() const { return inner_.view(); }
+    /// The program that runs it.
     ir::program& program() { return inner_.program(); }
 
 private:

@@ -278,7 +278,9 @@ struct linearization<structured, F, X...> {
 
 } // namespace detail
 
+/// Derivatives of functions of structures of numbers.
 struct structured {
+    /// The value of f at x..., and its gradient in the form of the arguments.
     template <class F, class... X>
     static constexpr auto value_and_gradient(const F& f, const X&... x) {
         const value_and_gradient_of<detail::function_of_leaves<false, F, X...>> flat{{f}};

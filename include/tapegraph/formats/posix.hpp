@@ -57,12 +57,15 @@ inline constexpr int only_folders = O_DIRECTORY, careful = O_NONBLOCK | O_NOFOLL
 
 /// A descriptor that programs started later do not inherit; below 0 on failure.
 inline int open_file(const char* name, int flags) { return ::open(name, flags | O_CLOEXEC, 0666); }
+/// What the system knows of a file or link itself; below 0 on failure.
 inline int link_status(const char* name, struct stat* found) { return ::lstat(name, found); }
+/// Makes a folder; below 0 on failure.
 inline int make_folder(const char* name) { return ::mkdir(name, 0777); }
 /// Waits until the disk has a file's content.
 inline int flush(int file) { return ::fsync(file); }
 /// Takes a file's lock, or fails with EWOULDBLOCK where another process has it.
 inline int lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB); }
+/// Whether a process with this number runs.
 inline bool is_process(std::uint64_t process) {
     return ::kill(static_cast<::pid_t>(process), 0) == 0 || errno != ESRCH;
 }
@@ -70,6 +73,7 @@ inline bool is_process(std::uint64_t process) {
 inline int second_handle(int file) { return ::fcntl(file, F_DUPFD_CLOEXEC, 0); }
 /// Gives a file another name, which an existing file loses.
 inline int replace(const char* from, const char* to) { return ::rename(from, to); }
+/// Reads from a place in a file, and leaves its position; returns the bytes read, below 0 on failure.
 inline std::ptrdiff_t read_at(int file, void* to, std::size_t bytes, std::uint64_t at) {
     return ::pread(file, to, bytes, static_cast<::off_t>(at));
 }

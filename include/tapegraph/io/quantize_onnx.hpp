@@ -41,6 +41,7 @@ struct quantization_options {
 
 /// What export_quantized_onnx did.
 struct quantization_report {
+    /// A layer that computes on integers.
     struct layer {
         std::string name, type; ///< of its node in the file
         double low, high;       ///< of its input on the data, as far as they are represented

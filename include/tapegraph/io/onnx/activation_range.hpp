@@ -56,8 +56,11 @@ public:
         }
     }
 
+    /// How many numbers it has seen.
     std::int64_t count() const { return count_; }
+    /// Where their range begins: the least of them, or what `keep` cut it to.
     double low() const { return static_cast<double>(low_); }
+    /// Where it ends.
     double high() const { return static_cast<double>(high_); }
 
     /// Cuts off the same share on both sides, so that at least `percent` of the numbers stay inside, to the next limit of a bin.

@@ -108,6 +108,7 @@ std::vector<node_entry> quantized_weights(G& g, const Wanted& wanted, int most =
     }
     return first;
 }
+/// Stores all weights of a graph as integers, and puts the nodes that make them numbers again first.
 template <class G>
 void quantize_weights(G& g) {
     std::vector<node_entry> first = quantized_weights(g, [](const weight&) { return true; });

@@ -16,6 +16,7 @@ struct quantized_layer {
     std::string name, type, input;
     std::string result; ///< behind its bias and its activation; empty: an output of the model, which stays
 };
+/// The layers of a graph that become layers of integers.
 struct chosen_layers {
     std::vector<quantized_layer> layers;
     std::vector<std::string> left; ///< layers that stay in f32, and why

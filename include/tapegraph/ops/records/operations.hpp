@@ -10,6 +10,7 @@
 
 namespace tapegraph {
 
+/// How an inner node of a tree compares a feature with its split.
 enum class branch : std::uint8_t { leq, lt, gte, gt, eq, neq };
 
 /// An inner node as the walk reads it: 16 bytes with splits of float. Children below 0 are leaves: ~leaf.
