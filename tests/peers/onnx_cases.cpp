@@ -1,29 +1,17 @@
 // Cases of ONNX's backend test suite: onnx_cases FOLDER... runs each model on its inputs and compares with its outputs, by the suite's own
 // tolerances (or, of elements of 16 bits, whose neighbours are further apart, two units in the last place), each in a process of its own. A line a case: "equal NAME", "refused NAME: why" or "wrong NAME: what".
 
-#include <tapegraph/io/load_onnx.hpp>
-#include <tapegraph/io/onnx_import/read_model.hpp>
+#include "stored_cases.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 namespace tg = tapegraph;
-using tg::io::onnx_import::array;
+using stored_cases::array;
 
 namespace {
-
-bool exists(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
-
-array array_of(const tg::any_tensor& t) {
-    array a(t.type(), {t.shape().data(), t.shape().data() + t.rank()});
-    if (a.byte_count() > 0) std::memcpy(a.data(), t.read(), a.byte_count());
-    return a;
-}
 
 // Empty where they agree.
 std::string difference(const array& got, const array& expected) {
@@ -46,45 +34,15 @@ std::string difference(const array& got, const array& expected) {
 }
 
 std::string run(const std::string& folder, const std::string& name) {
-    try {
-        const tg::io::onnx_model model = tg::io::load_onnx(folder + "/model.onnx");
-        for (int set = 0;; ++set) {
-            const std::string data = folder + "/test_data_set_" + std::to_string(set) + "/";
-            if (!exists(data)) return "equal " + name;
-            std::vector<tg::any_tensor> x;
-            for (std::size_t k = 0; k < model.inputs().size(); ++k)
-                x.push_back(tg::io::onnx_import::read_tensor(data + "input_" + std::to_string(k) + ".pb").tensor());
-            const std::vector<tg::any_tensor> y = model.predict(std::span<const tg::any_tensor>(x));
-            for (std::size_t k = 0; k < y.size(); ++k) {
-                const array expected = tg::io::onnx_import::read_tensor(data + "output_" + std::to_string(k) + ".pb");
-                const std::string wrong = difference(array_of(y[k]), expected);
-                if (!wrong.empty()) return "wrong " + name + ": output " + std::to_string(k) + ": " + wrong;
-            }
-        }
-    } catch (const tg::error& e) {
-        return "refused " + name + ": " + e.what();
-    } catch (const std::exception& e) {
-        return "wrong " + name + ": " + e.what();
-    }
+    std::string wrong;
+    stored_cases::compare(tg::io::load_onnx(folder + "/model.onnx"), folder,
+                          [&](std::size_t k, const array& got, const array& expected) {
+                              const std::string text = difference(got, expected);
+                              if (wrong.empty() && !text.empty()) wrong = "output " + std::to_string(k) + ": " + text;
+                          });
+    return wrong.empty() ? "equal " + name : "wrong " + name + ": " + wrong;
 }
 
 } // namespace
 
-int main(int count, char** folders) {
-    for (int k = 1; k < count; ++k) {
-        std::string folder = folders[k];
-        while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-        const std::string name = folder.substr(folder.rfind('/') + 1);
-        std::fflush(stdout);
-        const pid_t child = ::fork();
-        if (child == 0) {
-            ::alarm(120);
-            std::printf("%s\n", run(folder, name).c_str());
-            std::fflush(stdout);
-            ::_exit(0);
-        }
-        int status = 0;
-        ::waitpid(child, &status, 0);
-        if (!WIFEXITED(status)) std::printf("wrong %s: ended by signal %d\n", name.c_str(), WTERMSIG(status));
-    }
-}
+int main(int count, char** folders) { stored_cases::run_each(count, folders, 120, run); }
