@@ -23066,7 +23066,8 @@ inline bool equal_extents(call& c) {
 inline bool chosen_extents(call& c) {
  for (int i = 0; i < 3; ++i)
   if (!c.has(i) || c.known(i)->rank() > 1 || c.known(i)->size() > 64 ||
-   (i == 0 ? c.type(i) != dtype::boolean : !holds_extents(c.type(i)) || c.type(i) != c.type(1)))
+   (i == 0 ? c.type(i) != dtype::boolean
+     : !holds_extents(c.type(i)) || c.type(i) != c.type(1) || looks_symbolic(*c.known(i))))
    return false;
  const array &which = *c.known(0), &yes = *c.known(1), &no = *c.known(2);
  const std::int64_t n = which.size();
@@ -26376,6 +26377,7 @@ struct couple_pairs_op : custom_op<1> {
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 namespace tapegraph::detail {
 template <class T>
@@ -26431,6 +26433,7 @@ struct tapegraph::runtime::kernel<tapegraph::couple_pairs_op, T> {
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 namespace tapegraph::detail {
 template <all_branches Modes, class T>
 bool says_yes(T v, const walked_node<T>& n) {
@@ -38280,7 +38283,8 @@ inline bool equal_extents(call& c) {
 inline bool chosen_extents(call& c) {
  for (int i = 0; i < 3; ++i)
   if (!c.has(i) || c.known(i)->rank() > 1 || c.known(i)->size() > 64 ||
-   (i == 0 ? c.type(i) != dtype::boolean : !holds_extents(c.type(i)) || c.type(i) != c.type(1)))
+   (i == 0 ? c.type(i) != dtype::boolean
+     : !holds_extents(c.type(i)) || c.type(i) != c.type(1) || looks_symbolic(*c.known(i))))
    return false;
  const array &which = *c.known(0), &yes = *c.known(1), &no = *c.known(2);
  const std::int64_t n = which.size();
@@ -41590,6 +41594,7 @@ struct couple_pairs_op : custom_op<1> {
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 namespace tapegraph::detail {
 template <class T>
@@ -41645,6 +41650,7 @@ struct tapegraph::runtime::kernel<tapegraph::couple_pairs_op, T> {
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 namespace tapegraph::detail {
 template <all_branches Modes, class T>
 bool says_yes(T v, const walked_node<T>& n) {

@@ -7696,7 +7696,7 @@ public:
   expect(json_kind::null, "null");
   word("null");
  }
- /// Passes a null; whether there was one.
+ /// Skips a null if it is next. Returns whether it was.
  bool pass_null() {
   if (peek() != json_kind::null) return false;
   null();

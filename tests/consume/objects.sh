@@ -53,7 +53,7 @@ cat > plain.cpp << 'END'
 #include <tapegraph/tensor.hpp>
 int threads_of_other_object() { return tapegraph::thread_count(); }
 END
-if "$COMPILER" -fopenmp -include omp.h -x c++ -c /dev/null -o /dev/null 2> /dev/null; then
+if "$COMPILER" -fopenmp -include omp.h -x c++ -fsyntax-only /dev/null 2> /dev/null; then
     "$COMPILER" -std=c++20 -O0 -fopenmp -I "$source/include" -c openmp.cpp -o openmp.o
     "$COMPILER" -std=c++20 -O0 -I "$source/include" -c plain.cpp -o plain.o
     "$COMPILER" -fopenmp openmp.o plain.o -o openmp

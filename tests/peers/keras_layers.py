@@ -63,7 +63,7 @@ with tempfile.TemporaryDirectory() as name:
                 continue
             got = numpy.fromfile(file, numpy.float32)
             worst = float(numpy.max(numpy.abs(got - y.ravel()))) if got.size == y.size else float("inf")
-            if worst > 2e-5:
+            if not worst <= 2e-5:
                 wrong.append(f"{what}{kind}: differs by {worst:.1e}")
 print("no counterpart: " + ", ".join(n for n in ABSENT if hasattr(L, n)))
 print("\n".join(wrong + [f"{len(LAYERS)} layers of Keras {keras.__version__}, in two kinds of files"]))

@@ -27,8 +27,8 @@ double distance(const array& got, const array& expected) {
     double scale = 1, worst = 0;
     for (std::int64_t i = 0; i < got.size(); ++i) {
         const double a = got.number(i), b = expected.number(i);
-        if (a == b || (std::isnan(a) && std::isnan(b))) continue;
         if (std::isfinite(b)) scale = std::max(scale, std::fabs(b));
+        if (a == b || (std::isnan(a) && std::isnan(b))) continue;
         worst = std::max(worst, std::isfinite(a - b) ? std::fabs(a - b) : INFINITY);
     }
     return worst / scale;

@@ -38,7 +38,7 @@ NEEDS_NUMBERS = {"embedding_bag", "resized_odd"}  # a loop over the batch, and s
 
 
 def settle(module):
-    """Averages of batch normalization are those of no data set."""
+    """Gives batch normalization random averages, as training would."""
     for part in module.modules():
         if isinstance(part, nn.modules.batchnorm._BatchNorm) and part.running_mean is not None:
             part.running_mean.normal_(std=0.1)
@@ -82,6 +82,10 @@ def write(folder, chosen):
     return folders, failed
 
 
+# Of 88: 44 networks by two exporters. torch 2.15 writes 86.
+LEAST_EXPORTED = 80
+
+
 def main():
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
@@ -94,6 +98,8 @@ def main():
     with tempfile.TemporaryDirectory() as moment:
         folders, failed = write(given.folder or pathlib.Path(moment), given.names)
         print("\n".join(failed))
+        if not folders or (not given.names and len(folders) < LEAST_EXPORTED):
+            sys.exit(f"only {len(folders)} files were exported")
         onnx_stored.compare(given.program, folders)
         if not exported_again.compare(folders, NEEDS_NUMBERS):
             sys.exit(1)

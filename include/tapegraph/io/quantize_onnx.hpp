@@ -99,8 +99,11 @@ public:
         const std::vector<double> a = numbers_of_tensor(exact), b = numbers_of_tensor(quantised);
         if (a.empty()) return;
         for (std::size_t i = 0; i < a.size(); ++i) {
-            const double d = std::fabs(a[i] - b[i]);
-            largest_ = std::max(largest_, d), sum_ += d, noise_ += d * d, signal_ += a[i] * a[i];
+            const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
+            const double gap = std::fabs(a[i] - b[i]);
+            const double d = same ? 0 : std::isfinite(gap) ? gap : std::numeric_limits<double>::infinity();
+            largest_ = std::max(largest_, d), sum_ += d, noise_ += d * d;
+            if (std::isfinite(a[i])) signal_ += a[i] * a[i];
         }
         count_ += static_cast<double>(a.size());
         const std::size_t width =
@@ -201,7 +204,8 @@ quantization_report export_quantized_onnx(const Model& model, const files::path&
     if (options.weight_bits != 7 && options.weight_bits != 8)
         throw argument_error("quantization: weight_bits = " + std::to_string(options.weight_bits) + ", it is 7 or 8");
     if (options.ranges == calibration::percentile && !(options.percentile > 0 && options.percentile <= 100))
-        throw argument_error("quantization: percentile = " + number_text(options.percentile) + ", it is up to 100");
+        throw argument_error("quantization: percentile = " + number_text(options.percentile) +
+                             ", it is above 0 and at most 100");
     quantization_report report;
     detail::with_onnx_graph(model, options.file, [&](auto& g) {
         files::path name = path;

@@ -85,7 +85,7 @@ TG_HD constexpr T exp_shifted(T x) {
     return product(product(y, scale.first()), scale.second());
 }
 
-/// e^x for x <= 0, with the bits of `exp`, whose exponents have two sides and are halved for it.
+/// e^x for x <= 0, to the bit as `exp` gives it, but faster: exponents on one side of 0 are not split into halves.
 template <class T>
 TG_HD constexpr T falling_exp(T x) {
     constexpr bits_t<T> shift = sizeof(T) == sizeof(float) ? 64 : 512; // y 2^(k + shift) is a normal number

@@ -3,8 +3,8 @@
 #include <tapegraph/core/math/rounding.hpp>
 
 // g++ assumes that sqrt may set errno and then does not vectorise it; no attribute of the calling function changes that.
-// Declaring the C function const does: it becomes the processor's instruction, in vectors too. glibc's is noexcept; the system's
-// own declaration, which may follow, must agree.
+// Declaring the C function const does: it becomes the processor's instruction, in vectors too. glibc declares it
+// noexcept, and this declaration must agree with the system's, which may follow.
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 extern "C" {
 #if defined(__GLIBC__) // <cstdint> has defined it

@@ -193,14 +193,11 @@ void quantize_layers(G& g, const chosen_layers& chosen, const std::map<std::stri
         if (const auto found = weight_scales.find(g.nodes[l.node].inputs[1]); found != weight_scales.end())
             detail::quantize_bias(g, g.nodes[l.node], scale_of.at(l.input).scale, found->second, first);
     std::erase_if(g.weights, [&](const weight& w) { // biases that only quantised layers read
+        const auto reads = [&](const node_entry& n) {
+            return std::find(n.inputs.begin(), n.inputs.end(), w.name) != n.inputs.end();
+        };
         return std::find(g.outputs.begin(), g.outputs.end(), w.name) == g.outputs.end() &&
-               std::none_of(g.nodes.begin(), g.nodes.end(),
-                            [&](const node_entry& n) {
-                                return std::find(n.inputs.begin(), n.inputs.end(), w.name) != n.inputs.end();
-                            }) &&
-               std::none_of(first.begin(), first.end(), [&](const node_entry& n) {
-                   return std::find(n.inputs.begin(), n.inputs.end(), w.name) != n.inputs.end();
-               });
+               std::none_of(g.nodes.begin(), g.nodes.end(), reads) && std::none_of(first.begin(), first.end(), reads);
     });
 
     std::map<std::string, std::string> instead;

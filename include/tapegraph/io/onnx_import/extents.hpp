@@ -126,7 +126,7 @@ inline bool relaid_extents(call& c) {
     return give_extents(c, std::move(same)), true;
 }
 
-/// What exporters write around Expand: is an extent -1? One that is not known is none below 0.
+/// What exporters write around Expand: is an extent -1? An extent that is not known is never negative, so it differs from -1.
 inline bool equal_extents(call& c) {
     const array &a = *c.known(0), &b = *c.known(1);
     const std::int64_t n = a.size() == 1 ? b.size() : a.size();
@@ -147,7 +147,8 @@ inline bool equal_extents(call& c) {
 inline bool chosen_extents(call& c) {
     for (int i = 0; i < 3; ++i)
         if (!c.has(i) || c.known(i)->rank() > 1 || c.known(i)->size() > 64 ||
-            (i == 0 ? c.type(i) != dtype::boolean : !holds_extents(c.type(i)) || c.type(i) != c.type(1)))
+            (i == 0 ? c.type(i) != dtype::boolean
+                    : !holds_extents(c.type(i)) || c.type(i) != c.type(1) || looks_symbolic(*c.known(i))))
             return false;
     const array &which = *c.known(0), &yes = *c.known(1), &no = *c.known(2);
     const std::int64_t n = which.size();

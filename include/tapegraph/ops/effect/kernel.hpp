@@ -100,7 +100,7 @@ struct kernel<Op, T> {
 
 } // namespace runtime
 
-#if TG_DEFINES_FOR_HOST(runtime)
+#if TG_DEFINES(runtime)
 
 [[noreturn]] TG_DEFINITION void runtime::detail::throw_not_finite(std::string_view label, const buffer_view& v,
                                                                   std::int64_t at, double value) {

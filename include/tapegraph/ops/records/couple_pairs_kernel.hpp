@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 /// Probabilities of classes from those of pairs of classes, as one operation: how many steps it takes depends on

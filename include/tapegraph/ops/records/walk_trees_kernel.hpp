@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 /// The walk of records through decision trees as one operation. A step of a walk waits for the node before
 /// it, so several walks go on side by side: of one record through several trees, or of several records
