@@ -4,6 +4,7 @@
 
 #include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/fast_convolution.hpp>
+#include <tapegraph/profile.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
 #include <tapegraph/tensor.hpp>
 #ifdef TG_CUDA
@@ -62,7 +63,7 @@ struct prepared {
     std::function<void()> step{};                               ///< the function that is timed
     std::function<std::vector<double>(std::int64_t)> numbers{}; ///< results that others must reproduce
     std::function<void(const std::string&)> save{};             ///< writes weights
-    std::function<std::string()> profile{};                     ///< where the time of a step goes
+    std::function<tg::profile_result()> profile{};              ///< where the time of a step goes
     std::int64_t operations = 1;                                ///< per step
 };
 
@@ -84,6 +85,15 @@ inline std::vector<double> digest(const tg::tensor<float>& y) {
     for (std::int64_t i = 0; i < 16; ++i) numbers.push_back(static_cast<double>(from[i * (y.size() - 1) / 15]));
     return numbers;
 }
+
+/// The least time that a step could take: every call at the peak of multiply-adds, or with each operand and result moved
+/// once at the rate of a triad of that size. Convolutions and the products of other algorithms count as direct sums.
+struct floor_of_step {
+    double seconds = 0, flops = 0, bytes = 0, peak, bandwidth;
+    explicit floor_of_step(const tg::profile_result& r) : peak(r.peaks.flops), bandwidth(r.peaks.memory_bandwidth()) {
+        for (const auto& call : r.calls) seconds += call.bound, flops += call.flops, bytes += call.bytes;
+    }
+};
 
 using maker = std::function<prepared(const row&, bool for_check, const std::string& weights)>;
 
@@ -121,7 +131,10 @@ inline std::string answer(const std::string& line, const maker& make, prepared& 
     } else if (verb == "save" && now.save) {
         now.save(a);
     } else if (verb == "profile" && now.profile) {
-        std::ofstream(a) << now.profile();
+        std::ofstream(a) << now.profile().text();
+    } else if (verb == "floor" && now.profile) {
+        const floor_of_step f(now.profile());
+        out << ' ' << f.seconds << ' ' << f.flops << ' ' << f.bytes << ' ' << f.peak << ' ' << f.bandwidth;
     } else if (verb == "check" && now.numbers) {
         for (const double number : now.numbers(std::atoll(a.c_str()))) out << ' ' << number;
     } else if (verb == "run" && now.step) {

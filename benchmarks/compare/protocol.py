@@ -9,6 +9,8 @@ prepare discards the previous work:
     check N                                                losses of N training steps, or a digest of a result
     run N                                                  processor seconds of all N steps, then wall-clock seconds of each
     profile FILE                                           writes where a step's time goes, in the contestant's own words
+    floor                                                  ours: the least seconds a step could take, its operations and bytes, and the
+                                                           machine's peaks of both a second
 
 WORK may include how a GPU multiplies floats, as in cnn@tf32. On a GPU a step ends when the device
 has finished it.

@@ -8,6 +8,7 @@ import time
 import protocol
 
 TOLERANCE = 1e-4
+FLOOR = ("seconds", "flop", "bytes", "flop_per_second", "bytes_per_second")
 DIGEST = 17  # numbers of one result's digest, which belong together
 
 
@@ -126,6 +127,13 @@ class Race:
                 result["error"] = str(e)
                 result.pop("peak_memory", None)
 
+    def floor(self, name, result):
+        """Adds what bounds a step of ours, where its work can be profiled."""
+        try:
+            result["floor"] = dict(zip(FLOOR, self.ask(name, "floor")))
+        except protocol.Failure:
+            pass
+
     def wave(self, row, names, results, weights):
         def turn(name, count):
             """Returns seconds of each step; None for a contestant that failed, which must not
@@ -159,6 +167,8 @@ class Race:
             order = order[1:] + order[:1]  # so that nobody always follows the same one
         for name in names:
             contestant = self.contestants[name][0]
+            if name == names[0] and name in counts:
+                self.floor(name, results[name])
             if peak := contestant.peak_memory():
                 results[name]["peak_memory"] = peak
             if contestant.process is not None:

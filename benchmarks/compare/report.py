@@ -76,6 +76,20 @@ def column(rows, key, show):
                                    for row, figures in chosen.items()]) if chosen else ""
 
 
+def floors(rows):
+    """A table of what bounds our steps: `seconds` is the sum over calls of operations over the peak, or
+    bytes over the rate of memory or of the cache that holds them, if that takes longer."""
+    lines = []
+    for row, results in rows.items():
+        ours = results.get(contestants.REFERENCE, {})
+        if "median" in ours and (floor := ours.get("floor")):
+            peer = summary(row, results)["peer_time"]
+            lines.append([row, f"{floor['flop'] / 1e9:.3g}", f"{floor['bytes'] / 1e6:.3g}", f"{floor['flop_per_second'] / 1e9:.0f}",
+                          f"{floor['bytes_per_second'] / 1e9:.1f}", time_of(floor["seconds"]), ratio(floor["seconds"], ours["median"]),
+                          ratio(peer, floor["seconds"])])
+    return table(["row", "GFLOP", "MB", "GF/s at most", "GB/s of memory", "floor", "floor / ours", "fastest peer / floor"], lines) if lines else ""
+
+
 def failures(rows):
     return [f"{row}, {name}: {result['error']}" for row, results in rows.items() for name, result in results.items() if "error" in result]
 
@@ -111,6 +125,8 @@ def text(stored):
                                  ("Peak memory of the process", "peak_memory", megabytes)):
             if found := column(rows, key, show):
                 parts += [f"## {title}", found]
+    if found := floors(rows):
+        parts += ["## Floors", found]
     if sizes := shipping(stored):
         parts += ["## Bytes to ship", sizes]
     if "shipped" in stored:

@@ -3,7 +3,6 @@
 #include "contestant.hpp"
 
 #include <tapegraph/io/weights.hpp>
-#include <tapegraph/profile.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 #include <tuple>
@@ -71,7 +70,7 @@ prepared training_of(const row& r, const std::string& weights, const auto& x, co
         };
         p.step = [predict] { predict(); };
         p.numbers = [predict](std::int64_t) { return digest(predict()); };
-        p.profile = [predict] { return tg::profile(predict, profiled()).text(); };
+        p.profile = [predict] { return tg::profile(predict, profiled()); };
     } else {
         const auto train = [model, all, y] {
             const auto step = [&](const auto&... each) { return model->train_on_batch(each..., y).loss; };
@@ -84,7 +83,7 @@ prepared training_of(const row& r, const std::string& weights, const auto& x, co
             return losses;
         };
         p.profile = [model, all, y] {
-            return std::apply([&](const auto&... each) { return tg::profile(*model, each..., y, profiled()).text(); }, all);
+            return std::apply([&](const auto&... each) { return tg::profile(*model, each..., y, profiled()); }, all);
         };
     }
     return p;

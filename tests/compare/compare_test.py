@@ -22,6 +22,7 @@ import studies  # noqa: E402
 import works  # noqa: E402
 
 ROW = "cnn/training/32"
+FLOOR = {"seconds": 0.15, "flop": 3e10, "bytes": 2e9, "flop_per_second": 2e11, "bytes_per_second": 2.5e10}
 
 
 class CompareTest(unittest.TestCase):
@@ -160,6 +161,20 @@ class Races(CompareTest):
         self.assertEqual((s["peer"], s["best"]), ("PyTorch", "TapeGraph"))
         self.assertGreater(s["ratio"], 1)
 
+    def test_what_bounds_ours_is_kept(self):
+        class Bounded:
+            def ask(self, request, patience):
+                if request != "floor":
+                    raise protocol.Failure("nothing is prepared")
+                return list(FLOOR.values())
+
+        runner, result = race.Race({"TapeGraph": (Bounded(), str)}, race.Settings(), "-"), {}
+        runner.floor("TapeGraph", result)
+        self.assertEqual(result["floor"], FLOOR)
+        without = self.race({"TapeGraph": ("good", 1), "PyTorch": ("good", 1)})
+        self.assertNotIn("floor", without["TapeGraph"])  # the fake has none to tell, and is measured all the same
+        self.assertIn("median", without["TapeGraph"])
+
     def test_without_ours_nothing_is_measured(self):
         results = self.race({"TapeGraph": ("refuses", 1), "PyTorch": ("good", 1)})
         self.assertIn("nothing of ours", results["PyTorch"]["error"])
@@ -190,7 +205,9 @@ class Tables(CompareTest):
         "left_out": {"rnn/training/1": "the time was over"},
         "beside": [{"row": ROW, "name": "PyTorch", "busy": 2, "idle": 0.5, "beside": 1.5, "share": 2.0}],
         "rows": {ROW: {
-            "TapeGraph": {"median": 0.2, "first": 0.5, "peak_memory": 5e8}, "TapeGraph eager": {"median": 0.25},
+            "TapeGraph": {"median": 0.2, "first": 0.5, "peak_memory": 5e8,
+                          "floor": FLOOR},
+            "TapeGraph eager": {"median": 0.25},
             "TapeGraph direct": {"median": 0.3}, "TapeGraph fast": {"median": 0.1},
             "PyTorch": {"median": 0.6, "first": 4, "peak_memory": 1e9}, "JAX": {"median": 0.01, "error": "differs: loss 2"}}}}
 
@@ -205,6 +222,7 @@ class Tables(CompareTest):
         self.assertIn("jax: not installed: why", text)
         self.assertIn("costs the compiler 21.2 s", text)
         self.assertIn("| cnn/training/32 | 500 MB | 1000 MB |", text)
+        self.assertIn("| cnn/training/32 | 30 | 2e+03 | 200 | 25.0 | 150 ms | 0.75 | 4.00 |", text)
 
     def test_times(self):
         self.assertEqual([report.time_of(t) for t in (2, 0.25, 3e-5, 1.5e-7)], ["2 s", "250 ms", "30 us", "150 ns"])
