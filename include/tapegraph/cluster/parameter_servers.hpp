@@ -201,7 +201,7 @@ private:
     }
     void put(const detail::parameter_plan::block& of, std::span<const std::byte> block) const {
         for (const detail::held_variable& v : of.held)
-            std::memcpy(variable_of(v).own_data(), block.data() + v.offset, v.bytes);
+            std::memcpy(variable_of(v).overwrite(), block.data() + v.offset, v.bytes);
     }
     // Sends the assigned values of a step. Workers that do not wait for each other send
     // differences, like TensorFlow's moving averages.
@@ -222,12 +222,12 @@ private:
     }
     void assign(variable& v, const std::byte* pushed, std::size_t bytes) const {
         if (options_.synchronous || !is_floating(v.type())) {
-            std::memcpy(v.own_data(), pushed, bytes);
+            std::memcpy(v.overwrite(), pushed, bytes);
             return;
         }
         const auto change = [&]<class T>(T) {
             for (std::size_t i = 0; i < bytes / sizeof(T); ++i)
-                static_cast<T*>(v.own_data())[i] += reinterpret_cast<const T*>(pushed)[i];
+                static_cast<T*>(v.overwrite())[i] += reinterpret_cast<const T*>(pushed)[i];
         };
         v.type() == dtype::f64 ? change(0.0) : change(0.0f);
     }

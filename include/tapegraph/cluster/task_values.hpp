@@ -241,7 +241,7 @@ TG_DEFINITION void task_values::spread(distributed::task_messages& tasks, int fr
                                        const std::string& label) {
     if (t.size() == 0) return;
     void* const at =
-        from == tasks.rank() ? const_cast<void*>(t.read()) : t.write(); // the sender's tensor does not change
+        from == tasks.rank() ? const_cast<void*>(t.read()) : t.overwrite(); // the sender's tensor does not change
     tasks.broadcast(from, {static_cast<std::byte*>(at), t.outline_view().bytes()}, label);
 }
 

@@ -172,14 +172,15 @@ TG_DEFINITION step_result graph_trainer::run(ir::program& p, batch_columns colum
 // programs only read them.
 TG_DEFINITION void graph_trainer::connect(ir::program& p) const {
     for (int i = 0; i < p.view().variables.size(); ++i)
-        p.set_variable(i, variables_.at(i).data().view_on(p.device()).data);
+        p.set_variable(i, variables_.at(i).data().view_on(p.device()).data, variables_.at(i).data().content());
 }
 
 // Evaluations also write the accumulators of metrics.
 TG_DEFINITION void graph_trainer::connect_evaluation(ir::program& p) {
     for (int i = 0; i < p.view().variables.size(); ++i) {
         variable& v = variables_.at(i);
-        p.set_variable(i, (v.metric_state() ? v.own_data_on(p.device()) : v.data().view_on(p.device())).data);
+        p.set_variable(i, (v.metric_state() ? v.own_data_on(p.device()) : v.data().view_on(p.device())).data,
+                       v.data().content());
     }
 }
 
@@ -194,7 +195,7 @@ TG_DEFINITION void graph_trainer::connect_step(ir::program& p) {
         const std::string_view path = v.path();
         const variable* const owner = v.optimizer_state() ? variables_.find(path.substr(0, path.rfind('/'))) : &v;
         if (owner == nullptr || !owner->frozen()) {
-            p.set_variable(i, v.own_data_on(p.device()).data);
+            p.set_variable(i, v.own_data_on(p.device()).data, v.data().content());
             continue;
         }
         any_tensor& copy = frozen_copies_[static_cast<std::size_t>(i)];
@@ -204,7 +205,7 @@ TG_DEFINITION void graph_trainer::connect_step(ir::program& p) {
             std::memcpy(to.data, from.data, from.bytes());
         else
             p.device()->copy(to.data, from.data, from.bytes());
-        p.set_variable(i, to.data);
+        p.set_variable(i, to.data, copy.content());
     }
 }
 

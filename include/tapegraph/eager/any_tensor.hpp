@@ -74,12 +74,22 @@ public:
     const void* read() const { return storage_.data(false); }
     /// The same for writing: a shared buffer is copied first, and a copy on a device is no longer
     /// used. Throws argument_error for a tensor that a live gradient_tape of this thread follows.
-    /// Valid until the tensor is used otherwise.
+    /// Valid until the tensor is used otherwise. Programs keep nothing that they derive from
+    /// elements which have been handed out for writing.
     void* write() {
+        void* const elements = overwrite();
+        if (runtime::content_mark* const mark = content(); mark != nullptr) mark->escape();
+        return elements;
+    }
+    /// The same for a writer that is done before the tensor is used otherwise: programs see that
+    /// the elements have changed.
+    void* overwrite() {
         if (tape_index_.serial != 0) leave_tape();
         unshare();
         return storage_.data(true);
     }
+    /// The mark that tells whether the elements have changed; null where there are none.
+    runtime::content_mark* content() const { return storage_.content(); }
     /// Ensures that no other tensor shares this one's buffer.
     void unshare() {
         if (!storage_.shared()) return;

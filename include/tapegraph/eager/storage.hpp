@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/runtime/content_mark.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
 #include <tapegraph/runtime/memory.hpp>
 
@@ -103,11 +104,13 @@ struct alignas(runtime::alignment) storage {
     storage* next = nullptr; // in a free list
     std::atomic<copies*> elsewhere{nullptr};
     runtime::arena block;
+    runtime::content_mark content;
 
     static constexpr std::int32_t on_device = -1; // the size class of buffers created on a GPU, and of borrowed ones
 
     std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
     std::byte* data(bool change) {
+        if (change) content.change();
         copies* const both = elsewhere.load(std::memory_order_acquire);
         return both == nullptr ? elements() : both->host(change);
     }
@@ -132,6 +135,7 @@ public:
         if (s != nullptr) {
             head = s->next;
             s->references.store(1, std::memory_order_relaxed);
+            s->content.renew();
         } else {
             const std::size_t size = bytes_of(cls);
             runtime::arena block = make_block(sizeof(storage) + size);
@@ -217,6 +221,8 @@ public:
     void* remote(runtime::device_runtime& d, bool change) const {
         return storage_ == nullptr ? nullptr : storage_->remote(d, change);
     }
+    /// Says whether the elements have changed; null where there are none.
+    runtime::content_mark* content() const { return storage_ == nullptr ? nullptr : &storage_->content; }
     const void* identity() const { return storage_; }
     bool empty() const { return storage_ == nullptr; }
     bool shared() const {
@@ -267,6 +273,7 @@ TG_DEFINITION detail::storage_reference detail::storage_reference::over(void* el
     r.storage_ = new storage;
     r.storage_->size_class = storage::on_device;
     r.storage_->bytes = bytes;
+    r.storage_->content.escape(); // the elements are somebody else's
     r.storage_->elsewhere = where == nullptr ? new copies(static_cast<std::byte*>(elements), bytes,
                                                           static_cast<std::shared_ptr<const void>&&>(owner), read_only)
                                              : new copies(*where, elements, bytes,
@@ -323,6 +330,7 @@ TG_DEFINITION void detail::copies::drop_remote() {
 }
 
 TG_DEFINITION void* detail::storage::remote(runtime::device_runtime& d, bool change) {
+    if (change) content.change();
     if (elsewhere.load(std::memory_order_acquire) == nullptr) {
         copies* const made = new copies(d, elements(), bytes);
         copies* none = nullptr;

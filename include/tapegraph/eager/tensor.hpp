@@ -77,7 +77,7 @@ public:
     /// A tensor without elements, shape [0].
     tensor() : any_tensor(dtype_of<T>, tapegraph::shape{0}) {}
     // NOLINTNEXTLINE: a number is a tensor of rank 0
-    tensor(T value) : any_tensor(dtype_of<T>, tapegraph::shape{}) { *mutable_data() = value; }
+    tensor(T value) : any_tensor(dtype_of<T>, tapegraph::shape{}) { *fill_from() = value; }
     /// A tensor with uninitialized elements.
     static tensor uninitialized(const tapegraph::shape& dims) { return tensor(any_tensor(dtype_of<T>, checked(dims))); }
 
@@ -85,13 +85,13 @@ public:
     /// types are rounded. Throws shape_error, naming the row, where sibling lists differ in length.
     tensor(std::initializer_list<detail::nested_list<number_type>> values)
         : any_tensor(dtype_of<T>, detail::nested_shape(detail::nested_list<number_type>(values))) {
-        detail::copy_nested(detail::nested_list<number_type>(values), mutable_data());
+        detail::copy_nested(detail::nested_list<number_type>(values), fill_from());
     }
     /// The same for numbers of one type, faster to compile.
     template <detail::listed_as<number_type> U>
     tensor(std::initializer_list<U> values)
         : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(values.size())}) {
-        T* to = mutable_data();
+        T* to = fill_from();
         for (const U value : values) *to++ = static_cast<T>(detail::list_element<number_type>(value));
     }
     /// [n]: copied from a std::vector, std::array, std::span or any other range of numbers, converted to T.
@@ -109,13 +109,13 @@ public:
         const auto count = static_cast<std::int64_t>(std::distance(std::begin(values), std::end(values)));
         if (count != size())
             throw shape_error("tensor: " + std::to_string(count) + " values for shape " + to_string(dims));
-        copy(std::begin(values), mutable_data());
+        copy(std::begin(values), fill_from());
     }
     /// Copies as many numbers from a pointer as the shape has elements.
     template <class U>
         requires(std::is_arithmetic_v<U> || storage_type<U>)
     tensor(const U* values, const tapegraph::shape& dims) : any_tensor(dtype_of<T>, checked(dims)) {
-        copy(values, mutable_data());
+        copy(values, fill_from());
     }
     /// [n]: copied from iterators.
     template <std::input_iterator I, std::sentinel_for<I> End>
@@ -169,7 +169,7 @@ public:
         template <std::integral... Index>
         void set(T value, Index... index) {
             const std::int64_t at = offset(index...);
-            mutable_data()[at] = value;
+            fill_from()[at] = value;
         }
 
         // not a braced list, because two pointers are also two bools
@@ -188,6 +188,7 @@ public:
             TG_REFUSES("a tensor of numbers is not a condition: compare it, x > 0, or take its number, x.item()");
 
     private:
+        T* fill_from() { return static_cast<T*>(overwrite()); }
         template <class Iterator>
         void copy(Iterator from, T* to) {
             for (std::int64_t i = size(); i > 0; --i, ++from) *to++ = static_cast<T>(*from);
@@ -216,7 +217,7 @@ public:
 template <class T>
 tensor<T> full(const shape& dims, T value) {
     auto result = tensor<T>::uninitialized(dims);
-    std::fill_n(result.mutable_data(), result.size(), value);
+    std::fill_n(static_cast<T*>(result.overwrite()), result.size(), value);
     return result;
 }
 /// zeros<float>({2, 3})
@@ -234,7 +235,7 @@ template <class T>
 tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
     auto result = tensor<T>::uninitialized({count});
     using real = arithmetic_type_t<T>;
-    T* const to = result.mutable_data();
+    T* const to = static_cast<T*>(result.overwrite());
     for (std::int64_t i = 0; i < count; ++i)
         if constexpr (std::is_floating_point_v<real>) // rounded as on processors without FMA
             to[i] = static_cast<T>(static_cast<real>(begin) +

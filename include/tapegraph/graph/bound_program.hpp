@@ -56,8 +56,9 @@ public:
     /// Copies the parameters of another program of the same view.
     void copy_parameters(const bound_program& other);
 
-    /// Sets a variable's memory. Its extents are constants of the program.
-    void set_variable(int index, void* data);
+    /// Sets a variable's memory. Its extents are constants of the program. `mark` tells whether the
+    /// elements have changed, and lives as long as they do; null: nobody tells.
+    void set_variable(int index, void* data, runtime::content_mark* mark = nullptr);
 
     /// A variable's element type and extents.
     buffer_view variable(int index) const;
@@ -88,6 +89,11 @@ public:
     arena_slot arena_slot_of(int id) const;
     /// A node's current element type, extents and address.
     const buffer_view& value_of(int id) const { return values_[static_cast<std::size_t>(id)]; }
+    /// Bytes that a step will keep of variables between runs (runtime/kept_memory.hpp).
+    std::size_t kept_bytes(int step) const {
+        const auto& call = call_of(step);
+        return call.kept == nullptr ? 0 : call.kept->announced();
+    }
     /// Bytes of scratch memory reserved for a step.
     std::size_t scratch_bytes(int step) const { return placement_.scratch_bytes(step); }
 
@@ -108,8 +114,11 @@ protected:
 
     void build_steps();
 
-    // Whether a step reads a variable in a program that updates none: a prediction.
-    bool keeps(const step_entry& step) const;
+    // The memory in which a step may keep what it derives from variables, in a program that updates
+    // none: a prediction. Null where it reads no variable.
+    runtime::kept_memory* kept_memory_of(int s);
+    // Says that variables which the program updates have changed.
+    void mark_updates();
 
     // Writes the current addresses into every call.
     void connect();
@@ -135,6 +144,7 @@ protected:
     numbered<fed_input> fed_;
     captured_steps captured_;
     std::vector<std::unique_ptr<runtime::kept_memory>> kept_; // per step
+    numbered<runtime::content_mark*> marks_;                  // per variable
     numbered_draws draws_;
     random_state* random_ = nullptr;
     int on_host_ = 0; // number of steps for which a device has no kernel
@@ -155,7 +165,8 @@ TG_DEFINITION bound_program::bound_program(const program_view& view, runtime::de
       values_(static_cast<std::size_t>(view.nodes.size())),
       given_(values_.size(), nullptr),
       fed_(static_cast<std::size_t>(view.inputs.size())),
-      captured_(device_) {
+      captured_(device_),
+      marks_(static_cast<std::size_t>(view.variables.size()), nullptr) {
     for (int i = 0; i < view.nodes.size(); ++i) {
         values_[i].type = view.nodes[i].type;
         values_[i].rank = view.nodes[i].rank;
@@ -206,7 +217,8 @@ TG_DEFINITION void bound_program::copy_parameters(const bound_program& other) {
     std::memcpy(numbers_.data(), other.numbers_.data(), numbers_.size());
 }
 
-TG_DEFINITION void bound_program::set_variable(int index, void* data) {
+TG_DEFINITION void bound_program::set_variable(int index, void* data, runtime::content_mark* mark) {
+    marks_[index] = mark;
     buffer_view& target = values_[view_->variables[index].node];
     pointers_changed_ = pointers_changed_ || target.data != data;
     moved_ = moved_ || target.data != data;
@@ -328,12 +340,7 @@ TG_DEFINITION void bound_program::build_steps() {
         target.call.random = random_;
         target.call.symbols = symbols_.data();
         if (view_->interpreted.size() > 0) target.call.region = view_->interpreted[step.kernel];
-        if (keeps(step)) {
-            kept_.resize(static_cast<std::size_t>(steps));
-            auto& mine = kept_[static_cast<std::size_t>(s)];
-            if (!mine) mine = std::make_unique<runtime::kept_memory>();
-            target.call.kept = mine.get();
-        }
+        target.call.kept = kept_memory_of(s);
         if (runs_on_ == nullptr) continue;
         target.call.stream = runs_on_->stream();
         target.call.fault = runs_on_->fault();
@@ -341,11 +348,26 @@ TG_DEFINITION void bound_program::build_steps() {
     draws_.number(0, random_);
 }
 
-TG_DEFINITION bool bound_program::keeps(const step_entry& step) const {
-    if (runs_on_ != nullptr || view_->assignments.size() > 0) return false;
-    for (int k = 0; k < step.inputs; ++k)
-        if (view_->nodes[root(view_->values[step.first_value + k])].is(descriptor_of<variable_op>)) return true;
-    return false;
+TG_DEFINITION runtime::kept_memory* bound_program::kept_memory_of(int s) {
+    if (runs_on_ != nullptr || view_->assignments.size() > 0 || !runtime::kept_blocks::instance().keeps.load())
+        return nullptr;
+    const auto at = static_cast<std::size_t>(s);
+    if (at < kept_.size() && kept_[at] != nullptr) return kept_[at].get();
+    const step_entry& step = view_->steps[s];
+    for (int k = 0; k < step.inputs; ++k) {
+        const int id = root(view_->values[step.first_value + k]);
+        if (!view_->nodes[id].is(descriptor_of<variable_op>)) continue;
+        kept_.resize(static_cast<std::size_t>(view_->steps.size()));
+        if (!kept_[at]) kept_[at] = std::make_unique<runtime::kept_memory>();
+        for (int v = 0; v < view_->variables.size(); ++v)
+            if (view_->variables[v].node == id) kept_[at]->watch(k, &values_[id], &marks_[v]);
+    }
+    return at < kept_.size() ? kept_[at].get() : nullptr;
+}
+
+TG_DEFINITION void bound_program::mark_updates() {
+    for (const assignment_entry& update : view_->assignments)
+        if (runtime::content_mark* const mark = marks_[update.variable]; mark != nullptr) mark->change();
 }
 
 TG_DEFINITION void bound_program::connect() {

@@ -143,6 +143,7 @@ TG_DEFINITION void program::begin(const random_state& random) {
     }
     if (missing_variable_ != nullptr)
         throw argument_error("variable '" + std::string(missing_variable_->name) + "' has no memory");
+    this->mark_updates();
     auto* const numbers = reinterpret_cast<random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
     *numbers = random;
     if (device_ == nullptr) return;
@@ -173,7 +174,7 @@ TG_DEFINITION void program::run_observed(runtime::call_observer& who, bool check
         who.end();
         if (check) check_step(s);
     }
-    if (copies_.empty()) return;
+    if (copies_.empty()) return this->mark_updates();
     const kernel_call none;
     who.begin({runtime::call_part::program, &none, this, steps});
     finish();
@@ -187,6 +188,7 @@ TG_DEFINITION void program::finish() {
         else
             device_->copy(c.to, c.from, c.bytes);
     }
+    this->mark_updates(); // again: a host function in the step may have predicted meanwhile
 }
 
 TG_DEFINITION void program::check_step(int s) const {

@@ -286,9 +286,9 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
                 report.unexpected.push_back(u.name + " (" + u.reason + ")");
     report.unread = std::move(unread);
     if (options.strict) refuse_foreign(report, file);
-    for (const auto& [v, array] : values) v->own_data(); // the last operation that may fail
+    for (const auto& [v, array] : values) v->overwrite(); // the last operation that may fail
     for (const auto& [v, array] : values)
-        if (!array.bytes.empty()) std::memcpy(v->own_data(), array.bytes.data(), array.bytes.size());
+        if (!array.bytes.empty()) std::memcpy(v->overwrite(), array.bytes.data(), array.bytes.size());
     return report;
 }
 

@@ -317,7 +317,7 @@ TG_DEFINITION any_tensor tensor_of(const io::array_view& array, const std::strin
         throw shape_error(file + ": tensor '" + key + "' has shape " + io::shape_text(array.shape) + ", more than " +
                           std::to_string(max_rank) + " axes");
     any_tensor value(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()));
-    if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
+    if (!array.bytes.empty()) std::memcpy(value.overwrite(), array.bytes.data(), array.bytes.size());
     return value;
 }
 
@@ -334,9 +334,9 @@ TG_DEFINITION load_report load_stored(const io::safetensors_view& file, const st
                                                    : match_all(file, name, model.variables, contents, report);
     state_entries run;
     if (contents.everything) run = stored_run(file, name);
-    for (const auto& pair : pairs) pair.to->own_data(); // the last step that may fail
+    for (const auto& pair : pairs) pair.to->overwrite(); // the last step that may fail
     for (const auto& [v, array] : pairs)
-        if (!array->bytes.empty()) std::memcpy(v->own_data(), array->bytes.data(), array->bytes.size());
+        if (!array->bytes.empty()) std::memcpy(v->overwrite(), array->bytes.data(), array->bytes.size());
     if (contents.state) model.step = contents.step;
     if (contents.everything) {
         model.seed = contents.seed;

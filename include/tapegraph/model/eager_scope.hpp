@@ -386,7 +386,7 @@ TG_DEFINITION variable& eager_scope::find(dtype type, first_values_function firs
     }
     if (const char* const refused = detail::refused_rule(options, dims)) require(false, refused);
     any_tensor data(type, dims);
-    first_values(data.write(), dims, options.initializer, context_->random.state.seed, path);
+    first_values(data.overwrite(), dims, options.initializer, context_->random.state.seed, path);
     tapegraph::variable& made = known.add(path, std::move(data), options.trainable, false);
     made.set_rules(options.regularizer, options.constraint);
     return made;

@@ -41,23 +41,23 @@ any_tensor first_value(const View& view, int i, std::uint64_t seed, const first_
         for (std::int64_t k = 0; k < data.size(); ++k) {
             const double value = std::bit_cast<double>(view.words[static_cast<int>(v.a) + static_cast<int>(k)]);
             if (e.type == dtype::f64)
-                static_cast<double*>(data.write())[k] = value;
+                static_cast<double*>(data.overwrite())[k] = value;
             else
-                static_cast<float*>(data.write())[k] = static_cast<float>(value);
+                static_cast<float*>(data.overwrite())[k] = static_cast<float>(value);
         }
         return data;
     }
     if (how.kind == initializer_kind::stored) { // of any element type; the graph of a file keeps them
         const void* const from =
             reinterpret_cast<const void*>(static_cast<std::uintptr_t>(view.words[static_cast<int>(v.a)]));
-        if (data.size() > 0) std::memcpy(data.write(), from, data.view().bytes());
+        if (data.size() > 0) std::memcpy(data.overwrite(), from, data.view().bytes());
         return data;
     }
     const std::string path = path_of_variable(view, i);
     if (e.type == dtype::f64)
-        draw.of_double(static_cast<double*>(data.write()), data.shape(), how, seed, path);
+        draw.of_double(static_cast<double*>(data.overwrite()), data.shape(), how, seed, path);
     else
-        draw.of_float(static_cast<float*>(data.write()), data.shape(), how, seed, path);
+        draw.of_float(static_cast<float*>(data.overwrite()), data.shape(), how, seed, path);
     return data;
 }
 template <class View>

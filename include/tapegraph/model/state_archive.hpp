@@ -57,7 +57,7 @@ private:
     void several(std::string_view name, dtype type, Values& values) {
         if (saving()) {
             any_tensor t(type, shape{static_cast<std::int64_t>(values.size())});
-            if (!values.empty()) std::memcpy(t.write(), values.data(), values.size() * size_of(type));
+            if (!values.empty()) std::memcpy(t.overwrite(), values.data(), values.size() * size_of(type));
             entries_.emplace_back(full(name), std::move(t));
             return;
         }
@@ -133,7 +133,7 @@ TG_DEFINITION const any_tensor& state_archive::entry_of(std::string_view name, d
 TG_DEFINITION void state_archive::raw(std::string_view name, dtype type, void* value, std::size_t bytes) {
     if (saving()) {
         any_tensor t(type, shape{});
-        std::memcpy(t.write(), value, bytes);
+        std::memcpy(t.overwrite(), value, bytes);
         entries_.emplace_back(full(name), std::move(t));
         return;
     }

@@ -227,7 +227,7 @@ TG_DEFINITION void program_record::backward(tape_record& base, backward_pass& wa
         const math_mode_scope in(call.mode);
         call.programs->with(*call.gradient.view, [&](ir::program& p) {
             for (std::size_t i = 0; i < call.variables.size(); ++i)
-                p.set_variable(static_cast<int>(i), call.variables[i].view().data);
+                p.set_variable(static_cast<int>(i), call.variables[i].view().data, call.variables[i].content());
             int index = 0;
             for (const any_tensor& x : call.inputs) p.set_input(index++, x.view());
             for (const any_tensor& dy : arrived) p.set_input(index++, dy.view());

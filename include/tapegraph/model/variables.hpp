@@ -78,8 +78,11 @@ public:
     /// Replaces its tensor by one of the variable's shape and type. If something else holds it too
     /// (two variables assigned from one tensor), it is copied.
     void replace(any_tensor value);
-    /// An unshared buffer to write to.
+    /// An unshared buffer to write to. Predictions keep nothing that they derive from a variable
+    /// whose memory was handed out (runtime/kept_memory.hpp); `assign` has no such effect.
     void* own_data() { return data().write(); }
+    /// The same for a writer that is done before the variable is read again.
+    void* overwrite() { return data().overwrite(); }
     /// The same for the kernels of a device, which write to it in place. Tensors that shared it
     /// keep the old values.
     buffer_view own_data_on(runtime::device_runtime* device) { return data().write_on(device); }
@@ -227,8 +230,8 @@ TG_DEFINITION any_tensor variable::moved_by(const any_tensor& value, int sign) c
     const auto add = [&]<class T>(T* to, const T* from) {
         for (std::int64_t i = 0; i < sum.size(); ++i) to[i] = sign > 0 ? from[i] + to[i] : from[i] - to[i];
     };
-    if (type() == dtype::f64) add(static_cast<double*>(sum.write()), static_cast<const double*>(data().read()));
-    if (type() == dtype::f32) add(static_cast<float*>(sum.write()), static_cast<const float*>(data().read()));
+    if (type() == dtype::f64) add(static_cast<double*>(sum.overwrite()), static_cast<const double*>(data().read()));
+    if (type() == dtype::f32) add(static_cast<float*>(sum.overwrite()), static_cast<const float*>(data().read()));
     return sum;
 }
 
@@ -249,7 +252,7 @@ TG_DEFINITION void variable::assign(const any_tensor& value) {
     if (!(value.shape() == data().shape()))
         throw shape_error("variable '" + path_ + "' has shape " + to_string(data().shape()) + ", given " +
                           to_string(value.shape()));
-    std::memcpy(own_data(), value.read(), data().outline_view().bytes());
+    std::memcpy(overwrite(), value.read(), data().outline_view().bytes());
 }
 
 [[noreturn]] TG_DEFINITION void variable::refuse_away() const {

@@ -163,7 +163,7 @@ TG_DEFINITION void session_base::initialize_all() {
     const device_scope on(nullptr);
     for (const origin& each : origins_) {
         if (each.view == nullptr) {
-            *static_cast<double*>(each.made->own_data()) = 0;
+            *static_cast<double*>(each.made->overwrite()) = 0;
             continue;
         }
         each.made->restore(); // on every task
@@ -197,12 +197,12 @@ TG_DEFINITION void session_base::connect(session_part& p, bool training) {
         if (p.used[k] == 0) {
             p.program->set_variable(i, unused);
         } else if (p.written[k] == 0) {
-            p.program->set_variable(i, v.data().view_on(on).data);
+            p.program->set_variable(i, v.data().view_on(on).data, v.data().content());
         } else if (!training || !is_frozen(v)) {
-            p.program->set_variable(i, v.own_data_on(on).data);
+            p.program->set_variable(i, v.own_data_on(on).data, v.data().content());
         } else {
             p.frozen[k] = v.data(); // shared until it is written to
-            p.program->set_variable(i, p.frozen[k].write_on(on).data);
+            p.program->set_variable(i, p.frozen[k].write_on(on).data, p.frozen[k].content());
         }
     }
 }

@@ -120,9 +120,9 @@ public:
         std::size_t first = 0;
         for (variable* v : variables_) {
             if (v->type() == dtype::f64)
-                copy_to(static_cast<double*>(v->own_data()), x.subspan(first), v->size());
+                copy_to(static_cast<double*>(v->overwrite()), x.subspan(first), v->size());
             else
-                copy_to(static_cast<float*>(v->own_data()), x.subspan(first), v->size());
+                copy_to(static_cast<float*>(v->overwrite()), x.subspan(first), v->size());
             first += static_cast<std::size_t>(v->size());
         }
     }

@@ -230,7 +230,7 @@ model_signature signature_of(const ir::program_view& model, const ir::program_vi
 
 TG_DEFINITION void fill_state(variable& v, double value) {
     if (value == 0) return;
-    void* const to = v.own_data();
+    void* const to = v.overwrite();
     if (v.type() == dtype::f64)
         std::fill_n(static_cast<double*>(to), v.size(), value);
     else

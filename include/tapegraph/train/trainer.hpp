@@ -260,7 +260,7 @@ TG_DEFINITION step_result trainer_base::step_with(const mode_calls& calls, batch
 
 TG_DEFINITION void trainer_base::reset_metrics() {
     for (variable& v : variables_)
-        if (v.metric_state()) std::memset(v.own_data(), 0, v.data().outline_view().bytes());
+        if (v.metric_state()) std::memset(v.overwrite(), 0, v.data().outline_view().bytes());
 }
 
 #endif

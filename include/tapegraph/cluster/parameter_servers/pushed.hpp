@@ -49,7 +49,7 @@ private:
     void fill(any_tensor& to) {
         const std::size_t bytes = to.outline_view().bytes();
         const std::byte* const from = take(bytes);
-        if (bytes > 0) std::memcpy(to.write(), from, bytes);
+        if (bytes > 0) std::memcpy(to.overwrite(), from, bytes);
     }
     std::span<const std::byte> left_;
 };

@@ -59,12 +59,12 @@ private:
     void copy_sum(any_tensor& to, int number) const {
         any_tensor value(to.type(), to.shape());
         if (value.outline_view().bytes() > 0)
-            std::memcpy(value.write(), sums_.sum(number), value.outline_view().bytes());
+            std::memcpy(value.overwrite(), sums_.sum(number), value.outline_view().bytes());
         to = std::move(value);
     }
     static any_tensor copy_of(const buffer_view& v) {
         any_tensor value(v.type, shape(v.rank, v.extents));
-        if (v.bytes() > 0) std::memcpy(value.write(), v.data, v.bytes());
+        if (v.bytes() > 0) std::memcpy(value.overwrite(), v.data, v.bytes());
         return value;
     }
 
@@ -238,7 +238,7 @@ TG_DEFINITION void eager_shards::take_sums(eager_context& context, std::vector<a
 
 TG_DEFINITION void eager_shards::add_metrics() {
     for (std::size_t i = 0; i < metrics_.size(); ++i) {
-        double* const to = static_cast<double*>(metrics_[i]->own_data());
+        double* const to = static_cast<double*>(metrics_[i]->overwrite());
         const double* const from = reinterpret_cast<const double*>(sums_.sum(2 + static_cast<int>(i)));
         for (std::int64_t k = 0; k < metrics_[i]->size(); ++k) to[k] += from[k];
     }

@@ -160,7 +160,7 @@ TG_DEFINITION void sliced_trainer::cut_state() {
             variable& v = variables_.at(i);
             if (s.count == v.size()) continue;
             any_tensor own = slice_like(v, s.count);
-            if (s.count > 0) take(s, own.write(), v.data().read());
+            if (s.count > 0) take(s, own.overwrite(), v.data().read());
             v.replace(std::move(own));
         }
     cut_ = true;
@@ -182,7 +182,7 @@ TG_DEFINITION void sliced_trainer::gather_state() {
         gather();
         each([&](const sliced_variable& s, variable& v) {
             any_tensor whole(v.type(), variables_.at(s.variable).shape());
-            std::memcpy(whole.write(), sums_.sum(s.sum), whole.outline_view().bytes());
+            std::memcpy(whole.overwrite(), sums_.sum(s.sum), whole.outline_view().bytes());
             v.replace(std::move(whole));
         });
     }
@@ -234,11 +234,11 @@ TG_DEFINITION step_result sliced_trainer::update_with(ir::program& p) {
     gather();
     for (const sliced_variable& s : slices_)
         if (variable& v = variables_.at(s.variable); moves(s) && v.size() > 0)
-            std::memcpy(v.own_data(), sums_.sum(s.sum), v.data().outline_view().bytes());
+            std::memcpy(v.overwrite(), sums_.sum(s.sum), v.data().outline_view().bytes());
     for (const folded_value& f : folded_)
         if (f.kind == ir::folded::state)
             if (variable& v = variables_.at(f.of); !v.frozen())
-                std::memcpy(v.own_data(), sums_.sum(f.sum), v.data().outline_view().bytes());
+                std::memcpy(v.overwrite(), sums_.sum(f.sum), v.data().outline_view().bytes());
     add_metrics();
     return measured();
 }

@@ -163,7 +163,10 @@ TG_DEFINITION void sharded_trainer::connect_shard(ir::program& p) {
     for (int i = 0; i < variables_.size() && i < p.view().variables.size() - static_cast<int>(folded_.size()); ++i) {
         const variable& v = variables_.at(i);
         void* const nothing = p.device() == nullptr ? zeros_.data() : device_zeros_->data();
-        p.set_variable(i, v.metric_state() ? nothing : v.data().view_on(p.device()).data);
+        if (v.metric_state())
+            p.set_variable(i, nothing);
+        else
+            p.set_variable(i, v.data().view_on(p.device()).data, v.data().content());
     }
 }
 
@@ -316,7 +319,7 @@ TG_DEFINITION void sharded_trainer::add_metrics() {
     for (const folded_value& f : folded_) {
         if (f.kind != ir::folded::metric) continue;
         variable& v = variables_.at(f.of);
-        double* const to = static_cast<double*>(v.own_data());
+        double* const to = static_cast<double*>(v.overwrite());
         metric_.resize(static_cast<std::size_t>(v.size()));
         sums_.read(f.sum, metric_.data());
         for (std::int64_t i = 0; i < v.size(); ++i) to[i] += metric_[static_cast<std::size_t>(i)];

@@ -100,9 +100,10 @@ TG_DEFINITION void run_parts(part_programs& p, std::span<const compiled_part> pa
             const variable& v = run.variables.at(i);
             if (const int input = part.view->variables[i].frozen_input; input > 0)
                 program.set_parameter(input - 1, v.frozen() ? 1 : 0);
-            program.set_variable(i, part.used[static_cast<std::size_t>(i)] == 0
-                                        ? static_cast<void*>(unused)
-                                        : v.data().view_on(program.device()).data);
+            if (part.used[static_cast<std::size_t>(i)] == 0)
+                program.set_variable(i, unused);
+            else
+                program.set_variable(i, v.data().view_on(program.device()).data, v.data().content());
         }
         prepare(program);
         program.run(run.random, run.check);

@@ -110,7 +110,7 @@ public:
     }
     any_tensor tensor() const {
         any_tensor t(type_, shape());
-        if (byte_count() > 0) std::memcpy(t.write(), data(), byte_count());
+        if (byte_count() > 0) std::memcpy(t.overwrite(), data(), byte_count());
         return t;
     }
 

@@ -99,7 +99,7 @@ struct store {
                 return k;
         }
         any_tensor made(type, dims);
-        if (bytes > 0) std::memcpy(made.write(), data, bytes);
+        if (bytes > 0) std::memcpy(made.overwrite(), data, bytes);
         constants.push_back(made);
         return constants.size() - 1;
     }

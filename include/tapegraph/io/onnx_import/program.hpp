@@ -21,9 +21,9 @@ inline any_tensor in_carrier(const any_tensor& t, dtype type) {
     any_tensor wide(type, t.shape());
     for (std::int64_t i = 0; i < t.size(); ++i)
         if (type == dtype::i32)
-            static_cast<std::int32_t*>(wide.write())[i] = static_cast<std::int32_t>(narrow.integer(i));
+            static_cast<std::int32_t*>(wide.overwrite())[i] = static_cast<std::int32_t>(narrow.integer(i));
         else
-            static_cast<std::int64_t*>(wide.write())[i] = narrow.integer(i);
+            static_cast<std::int64_t*>(wide.overwrite())[i] = narrow.integer(i);
     return wide;
 }
 
@@ -48,7 +48,8 @@ struct program {
                 const binding& b = bindings[i];
                 const any_tensor& from = b.of != nullptr ? weights[b.of->path].data() : constants[i];
                 static std::byte nothing[1];
-                run.set_variable(static_cast<int>(i), from.size() > 0 ? from.view_on(run.device()).data : nothing);
+                run.set_variable(static_cast<int>(i), from.size() > 0 ? from.view_on(run.device()).data : nothing,
+                                 from.content());
             }
             for (std::size_t i = 0; i < x.size(); ++i) run.set_input(static_cast<int>(i), x[i].view());
             tapegraph::detail::call_results made(run);

@@ -76,7 +76,7 @@ inline std::vector<value_pointer> importer::fold(const file_node& n, const std::
     if (made->traced().outputs.empty()) return results;
     ir::program p(made->view(), nullptr);
     for (int i = 0; i < made->view().variables.size(); ++i)
-        p.set_variable(i, own.constants[static_cast<std::size_t>(i)].write());
+        p.set_variable(i, own.constants[static_cast<std::size_t>(i)].overwrite());
     p.run({});
     int next = 0;
     for (value_pointer& v : results)

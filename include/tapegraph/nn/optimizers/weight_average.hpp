@@ -56,7 +56,7 @@ public:
 private:
     template <class T>
     static void exchange(variable& w, variable& average) {
-        T *const a = static_cast<T*>(w.own_data()), *const b = static_cast<T*>(average.own_data());
+        T *const a = static_cast<T*>(w.overwrite()), *const b = static_cast<T*>(average.overwrite());
         for (std::int64_t i = 0; i < w.size(); ++i)
             if (weight_average::is_set(static_cast<double>(b[i]))) std::swap(a[i], b[i]);
     }

@@ -224,12 +224,34 @@ void convolution_forward_packed(const convolution_geometry& g, const T* x, const
     });
 }
 
-/// Computes y = x * w, with shapes as in convolution_geometry.
+/// Bytes of filters arranged once for many forward passes; 0 where that saves nothing: where they
+/// are read in place, and where very many pixels share them.
+template <class T>
+std::size_t kept_filter_bytes(const convolution_geometry& g) {
+    constexpr std::int64_t most_pixels = 4096;
+    const std::int64_t pixels = g.batch * g.out_height * g.out_width, k = g.kernel_height * g.kernel_width;
+    if (pixels <= 0 || pixels > most_pixels || g.out_channels <= 0 || k * g.group_in() <= 0) return 0;
+    if (detail::is_depthwise(g)) return 0;
+    if (detail::unfolds(g)) return pixels == 1 ? 0 : gemm_packed_bytes<T>(g.out_channels, k * g.in_channels);
+    return detail::filters_stay(g) ? 0 : packed_filter_bytes<T>(g);
+}
+/// Arranges filters for convolution_forward's `kept`, which is aligned to 64 bytes.
+template <class T>
+void arrange_kept_filters(const convolution_geometry& g, const T* w, T* kept) {
+    if (detail::unfolds(g))
+        detail::pack_unfolded_filters(g, w, kept);
+    else
+        pack_filters(g, w, kept);
+}
+
+/// Computes y = x * w, with shapes as in convolution_geometry. `kept`: w from arrange_kept_filters,
+/// or null.
 template <class T>
 void convolution_forward(const convolution_geometry& g, const T* x, const T* w, T* y, void* workspace,
-                         const convolution_epilogue<T>& epilogue = {}) {
+                         const convolution_epilogue<T>& epilogue = {}, const T* kept = nullptr) {
     if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
-    if (detail::unfolds(g)) return detail::unfolded_forward(g, x, w, y, workspace, epilogue);
+    if (detail::unfolds(g)) return detail::unfolded_forward(g, x, w, y, workspace, epilogue, kept);
+    if (kept != nullptr) return convolution_forward_packed(g, x, kept, y, workspace, epilogue);
     detail::workspace_cutter cut(workspace);
     detail::take_forward_scratch<T>(cut, g, thread_count());
     T* packed = cut.take<T>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes));

@@ -145,9 +145,27 @@ void fold(const convolution_geometry& g, const T* t, std::int64_t images, T* dx)
     });
 }
 
+/// So many rows of w at a time lie in few pages and stay in L2 until all pixels have used them.
+inline std::int64_t unfolded_part(const convolution_geometry& g, std::int64_t k) {
+    return equal_part(k, std::clamp<std::int64_t>(32768 / g.out_channels, 64, 256));
+}
+/// Packs w as the products read it, part by part.
+template <class T>
+void pack_unfolded_filters(const convolution_geometry& g, const T* w, T* packed) {
+    const unfolded_plan plan(g);
+    gemm_arguments<T> p = plan.forward<T>(g);
+    const std::int64_t part = unfolded_part(g, plan.k), width = panel_layout::padded(p.n, tile_kernels<T>::most_lanes);
+    for (std::int64_t k = 0; k < plan.k; k += part) {
+        p.b = w + k * p.ldb;
+        p.k = std::min(part, plan.k - k);
+        gemm_pack_b(p, packed + k * width);
+    }
+}
+
+/// `packed`: w from pack_unfolded_filters, or null.
 template <class T>
 void unfolded_forward(const convolution_geometry& g, const T* x, const T* w, T* y, void* workspace,
-                      const convolution_epilogue<T>& epilogue) {
+                      const convolution_epilogue<T>& epilogue, const T* packed = nullptr) {
     const unfolded_plan plan(g);
     workspace_cutter cut(workspace);
     const unfolded_scratch<T> scratch(cut, g, true, thread_count());
@@ -162,11 +180,11 @@ void unfolded_forward(const convolution_geometry& g, const T* x, const T* w, T* 
             unfold(g, p.a, images, scratch.pixels);
             p.a = scratch.pixels;
         }
-        // Some rows of w at a time, which lie in few pages and stay in L2 until all pixels have used them.
-        const std::int64_t part = equal_part(plan.k, std::clamp<std::int64_t>(32768 / g.out_channels, 64, 256));
+        const std::int64_t part = unfolded_part(g, plan.k);
         for (std::int64_t k = 0; k == 0 || k < plan.k; k += part) {
             gemm_arguments<T> rows = p;
             rows.a += k, rows.b += k * p.ldb;
+            if (packed != nullptr) rows.packed_b = packed + k * panel_layout::padded(p.n, tile_kernels<T>::most_lanes);
             rows.k = std::min(part, plan.k - k);
             rows.accumulate = k > 0;
             if (k + part < plan.k) rows.bias = nullptr, rows.relu = false;

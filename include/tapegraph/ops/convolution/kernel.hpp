@@ -63,6 +63,8 @@ template <class T>
 struct kernel<convolution_op, T> {
     static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_op>(c); }
     static std::size_t workspace(const kernel_call& c) {
+        convolution_geometry g = shape_of(c);
+        detail::announce_filters<T>(c, g, cpu::algorithm_for<T>(g));
         return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::forward, c.kept != nullptr);
     }
     static void run(const kernel_call& c) { run(c, {}); }
@@ -74,7 +76,7 @@ struct kernel<convolution_op, T> {
                                    epilogue, false, detail::kept_filters(c, g, *algorithm));
         } else {
             cpu::convolution_forward<T>(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
-                                        epilogue);
+                                        epilogue, detail::kept_direct_filters<T>(c, g));
         }
     }
 };

@@ -90,10 +90,10 @@ std::size_t convolution_pool_workspace_bytes(const convolution_geometry& g, int 
 }
 
 /// Computes pooled [batch, out_height / 2, out_width / 2, out_channels] of the convolution `g`,
-/// whose output extents are even.
+/// whose output extents are even. `kept`: as in convolution_forward.
 template <class T>
 void convolution_pool_forward(const convolution_geometry& g, const T* x, const T* w, T* pooled, void* workspace,
-                              const convolution_epilogue<T>& epilogue) {
+                              const convolution_epilogue<T>& epilogue, const T* kept = nullptr) {
     if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
     const std::int64_t image = g.in_height * g.in_width * g.in_channels, line = g.out_width / 2 * g.out_channels;
     detail::workspace_cutter parts(workspace);
@@ -102,13 +102,14 @@ void convolution_pool_forward(const convolution_geometry& g, const T* x, const T
         convolution_geometry& block = scratch.block;
         for (std::int64_t first = 0; first < g.batch; first += block.batch) {
             block.batch = std::min(block.batch, g.batch - first);
-            convolution_forward(block, x + first * image, w, scratch.outputs, scratch.forward.memory, epilogue);
+            convolution_forward(block, x + first * image, w, scratch.outputs, scratch.forward.memory, epilogue, kept);
             detail::pool_pairs<T>(block, scratch.outputs, pooled + first * g.out_height / 2 * line);
         }
         return;
     }
     const detail::pooled_scratch<T> scratch(parts, g, thread_count());
-    pack_filters(g, w, scratch.filters);
+    if (kept == nullptr) pack_filters(g, w, scratch.filters);
+    const T* const filters = kept == nullptr ? scratch.filters : kept;
     // With few bands, images are processed one by one, and the convolution divides its own work
     // among threads.
     std::int64_t rows = detail::pooled_band_rows(g), bands = detail::divide_up(g.out_height, rows);
@@ -118,7 +119,7 @@ void convolution_pool_forward(const convolution_geometry& g, const T* x, const T
         const std::int64_t of = task / bands, first = task % bands * rows;
         const convolution_geometry band = detail::band_of(g, first, rows);
         T* const y = scratch.outputs + thread * scratch.band;
-        convolution_forward_packed(band, x + of * image, scratch.filters, y, scratch.windows + thread * scratch.window,
+        convolution_forward_packed(band, x + of * image, filters, y, scratch.windows + thread * scratch.window,
                                    epilogue);
         detail::pool_pairs<T>(band, y, pooled + (of * g.out_height + first) / 2 * line);
     });

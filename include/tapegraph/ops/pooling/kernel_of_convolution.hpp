@@ -33,6 +33,8 @@ template <bool Relu, class T>
 struct kernel<convolution_bias_pool_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) {
         const convolution_geometry g = detail::pooled_geometry_as_whole<T>(c);
+        convolution_geometry chosen = g;
+        detail::announce_filters<T>(c, g, cpu::algorithm_for<T>(chosen));
         return detail::convolution_workspace<T>(g, cpu::convolution_pass::forward, c.kept != nullptr,
                                                 cpu::convolution_pool_workspace_bytes<T>(g, thread_count()));
     }
@@ -45,7 +47,8 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
                 algorithm->forward(g, x, w, c.out[0].as<T>(), c.workspace, epilogue, true,
                                    detail::kept_filters(c, g, *algorithm));
         } else {
-            cpu::convolution_pool_forward<T>(g, x, w, c.out[0].as<T>(), c.workspace, epilogue);
+            cpu::convolution_pool_forward<T>(g, x, w, c.out[0].as<T>(), c.workspace, epilogue,
+                                             detail::kept_direct_filters<T>(c, g));
         }
     }
 };

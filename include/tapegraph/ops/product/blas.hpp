@@ -17,6 +17,9 @@ namespace tapegraph::runtime {
 
 #if defined(TAPEGRAPH_USE_CBLAS)
 
+/// Whether products read a second factor that gemm_pack_b has packed.
+inline constexpr bool products_read_panels = false;
+
 /// C = op(A) op(B), or C += with `accumulate`; then bias and relu. Needs no scratch memory.
 template <class T>
 void product(const cpu::gemm_arguments<T>& g, void*) {
@@ -47,6 +50,8 @@ std::size_t product_workspace(const cpu::gemm_arguments<T>&, std::int64_t, int) 
 }
 
 #else
+
+inline constexpr bool products_read_panels = true;
 
 template <class T, class Place>
 void product_each(const cpu::gemm_arguments<T>& first, std::int64_t batch, const Place& place, void* workspace) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/ops/product/blas.hpp>
+#include <tapegraph/ops/product/kept_factor_kernel.hpp>
 #include <tapegraph/ops/product/kernel_matrices.hpp>
 
 /// Kernels of matrix products.
@@ -30,6 +31,7 @@ struct kernel<matmul_op, T> {
     }
     static std::size_t workspace(const kernel_call& call) {
         const job j = matrices(call);
+        detail::announce_factor(call, j.first);
         return product_workspace<T>(j.first, j.batch, thread_count());
     }
     static void run(const kernel_call& call) { multiply(call, nullptr, false); }
@@ -37,6 +39,7 @@ struct kernel<matmul_op, T> {
         job j = matrices(call);
         j.first.bias = bias;
         j.first.relu = relu;
+        j.first.packed_b = detail::kept_factor(call, j.first);
         product_each<T>(
             j.first, j.batch,
             [&](std::int64_t i, cpu::gemm_arguments<T>& g) {
