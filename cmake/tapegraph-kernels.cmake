@@ -36,7 +36,7 @@ set(tapegraph_headers_of_onnx io/load_onnx.hpp)
 set(tapegraph_headers_of_operations tapegraph.hpp)
 set(tapegraph_headers_of_regions ops/compiled_regions.hpp)
 set(tapegraph_headers_of_registry graph/library_kernels.hpp graph/operation_names.hpp)
-set(tapegraph_headers_of_runtime cpu/caches.hpp cpu/interpreter.hpp ops/effect/kernel.hpp runtime/perform.hpp runtime/placement_log.hpp runtime/scalar.hpp)
+set(tapegraph_headers_of_runtime cpu/caches.hpp cpu/interpreter.hpp ops/effect/kernel.hpp runtime/kept_blocks.hpp runtime/perform.hpp runtime/placement_log.hpp runtime/scalar.hpp)
 
 # A static library of all parts. `base` is what its sources and its users link.
 function(tapegraph_add_kernels target base)

@@ -24,8 +24,8 @@ namespace {
 
 /// Checks of marks are on in all tests; here the weights are kept as in users' programs.
 struct as_users_do {
-    bool before = tg::runtime::kept_memory::checks_marks.exchange(false);
-    ~as_users_do() { tg::runtime::kept_memory::checks_marks = before; }
+    bool before = tg::runtime::content_mark::checked.exchange(false);
+    ~as_users_do() { tg::runtime::content_mark::checked = before; }
 };
 
 /// Products with one and several columns, of padded and exact panels; convolutions as direct sums, by Winograd's
@@ -91,6 +91,19 @@ struct graph_of_session {
         const auto y = tg::dense(scope / "d", x, {.units = 7});
         return tg::fetches{tg::fetch("y", y),
                            tg::fetch("train", tg::minimize(mean(square(y)), tg::sgd{.learning_rate = 0.5}))};
+    }
+};
+
+/// A step that writes a cache, and another variable that a later step may write.
+struct with_cache {
+    constexpr auto operator()(auto scope) const {
+        const auto x = scope.template placeholder<float>("x", {-1, 6});
+        const auto w = scope.template variable<float>("w", {6, 7});
+        const auto cache = scope.template variable<float>("cache", {6, 7});
+        const auto y = tg::eval(tg::matmul(x, w));
+        return tg::fetches{tg::fetch("y", y), tg::fetch("cached", tg::matmul(x, cache)),
+                           tg::fetch("keep", tg::assign_add(cache, sum(y))),
+                           tg::fetch("move", tg::assign_add(w, 0.5f))};
     }
 };
 
@@ -279,15 +292,34 @@ TEST_CASE("a session's predictions follow its steps") {
     }
 }
 
+TEST_CASE("a step that writes other variables keeps those it only reads") {
+    const as_users_do settings;
+    tg::session<with_cache> session;
+    const auto x = noise<float>({5, 6}, 1);
+    session.initialize();
+    const auto before = tg::kept_memory_bytes();
+    for (int step = 0; step < 12; ++step) {
+        const auto w = session.variables()["w"].value<float>(), cache = session.variables()["cache"].value<float>();
+        const tg::tensor<float> y = session.run<"y", "keep">({{"x", x}});
+        CHECK(same_bits(y, tg::matmul(x, w)));
+        if (step == 2) CHECK(tg::kept_memory_bytes() > before);
+        const tg::tensor<float> cached = session.run<"cached">({{"x", x}});
+        const tg::tensor<float> seen = session.variables()["cache"].value<float>();
+        CHECK(!same_bits(seen, cache));
+        CHECK(same_bits(cached, tg::matmul(x, seen)));
+        if (step % 4 == 3) session.run<"move">();
+    }
+}
+
 TEST_CASE("a writer that changes no mark is found by the checks of tests") {
-    const bool before = tg::runtime::kept_memory::checks_marks.exchange(true);
+    const bool before = tg::runtime::content_mark::checked.exchange(true);
     auto model = tg::compile<tg::graph>(small_mlp{}, mlp_spec<float>{}, {.seed = 1});
     const auto x = noise<float>({4, 6}, 1);
     model.predict(x);
     auto* const secret = static_cast<float*>(const_cast<void*>(model.variables()["hidden/kernel"].data().read()));
     secret[0] += 1;
     CHECK_THROWS_AS(model.predict(x), std::logic_error);
-    tg::runtime::kept_memory::checks_marks = before;
+    tg::runtime::content_mark::checked = before;
 }
 
 } // namespace kept_weights_test

@@ -64,8 +64,8 @@ struct kernel_call {
     /// Values of the program's symbolic extents, in the CPU's memory; null in eager mode.
     const std::int64_t* symbols = nullptr;
     /// Where a kernel may keep what it derives from a variable until the next run
-    /// (runtime/kept_memory.hpp). Null on a device, in eager mode, and where the program updates
-    /// variables.
+    /// (runtime/kept_memory.hpp). Null on a device, in eager mode, and where the program updates all
+    /// variables that the call reads.
     runtime::kept_memory* kept = nullptr;
     /// The instructions of an interpreted fused kernel (cpu/interpreter.hpp); null where it was
     /// compiled to a function.

@@ -155,6 +155,11 @@ inline void explain_size(const program& p, report& r) {
     r.line("arena       " + tapegraph::detail::with_prefix(static_cast<double>(p.arena_bytes()), "B") + ", of which " +
            tapegraph::detail::with_prefix(*std::max_element(live.begin(), live.end()), "B") +
            " are used at once at most");
+    std::size_t kept = 0;
+    for (int s = 0; s < view.steps.size(); ++s) kept += p.kept_bytes(s);
+    if (kept > 0)
+        r.line("kept        " + tapegraph::detail::with_prefix(static_cast<double>(kept), "B") +
+               " of packed weights, while variables do not change");
     const cost total = cost_of(p);
     r.line("a step      " + tapegraph::detail::with_prefix(total.flops, "FLOP") + ", " +
            tapegraph::detail::with_prefix(total.bytes, "B") + " read and written, " +

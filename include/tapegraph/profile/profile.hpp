@@ -65,6 +65,7 @@ inline profile_result result_of(const recorder& r, const profile_options& option
     result.threads = thread_count();
     result.peaks = peaks_for(options, r.device());
     result.arena_bytes = r.arena_bytes();
+    result.kept_bytes = r.kept_bytes();
     std::vector<double> all;
     double total = 0, called = 0, waited = 0;
     for (const sample& s : result.steps) {

@@ -76,6 +76,8 @@ public:
     const counters* counted() const { return counters_.get(); }
     /// Bytes of the program's arena; 0 in eager mode.
     std::size_t arena_bytes() const { return arena_bytes_; }
+    /// Bytes that the program keeps of variables between runs; 0 where it updates them.
+    std::size_t kept_bytes() const { return kept_bytes_; }
     /// The device's name.
     const std::string& device() const { return device_; }
 
@@ -106,6 +108,9 @@ private:
             const auto& p = *static_cast<const ir::program*>(c.source);
             describe_program_call(p, c.number, phases_of(p), r.facts, r.half_rate);
             arena_bytes_ = std::max(arena_bytes_, p.arena_bytes());
+            std::size_t kept = 0;
+            for (int s = 0; s < p.view().steps.size(); ++s) kept += p.kept_bytes(s);
+            kept_bytes_ = std::max(kept_bytes_, kept);
             if (p.device() != nullptr) device_ = p.device()->id().name();
             return;
         }
@@ -151,7 +156,7 @@ private:
     std::vector<std::unique_ptr<program_facts>> programs_;
     eager_place eager_;
     std::string device_ = "cpu";
-    std::size_t arena_bytes_ = 0, next_ = 0, current_ = 0;
+    std::size_t arena_bytes_ = 0, kept_bytes_ = 0, next_ = 0, current_ = 0;
     counter_values before_;
     double start_ = 0;
     bool kept_ = false;

@@ -92,6 +92,7 @@ struct profile_result {
     double calls_share = 0;      ///< the calls' fraction of the steps' time, including waiting for data
     double waited_share = 0;     ///< the fraction spent waiting for data
     std::size_t arena_bytes = 0; ///< of the largest program
+    std::size_t kept_bytes = 0;  ///< of packed weights that a prediction keeps between runs
     profiling::peaks peaks;
     int threads = 1;
     std::string device = "cpu";

@@ -32,6 +32,7 @@ inline std::string head_of(const profile_result& r) {
     s += with_prefix(r.flops(), "FLOP");
     if (r.step.median > 0) s += ", " + with_prefix(r.flops() / r.step.median, "FLOP/s");
     if (r.arena_bytes > 0) s += ", arena " + with_prefix(static_cast<double>(r.arena_bytes), "B");
+    if (r.kept_bytes > 0) s += ", kept " + with_prefix(static_cast<double>(r.kept_bytes), "B");
     if (r.peaks.flops > 0) s += "; peaks " + with_prefix(r.peaks.flops, "FLOP/s");
     if (r.peaks.memory_bandwidth() > 0) s += ", " + with_prefix(r.peaks.memory_bandwidth(), "B/s") + " of memory";
     s += '\n';

@@ -30,6 +30,10 @@ public:
         return number_.compare_exchange_strong(n, mine, std::memory_order_relaxed) ? mine : n == anybody ? 0 : n;
     }
 
+    /// Tests set it: everything is kept at once, and whoever uses what was kept compares a hash of the
+    /// elements (runtime/kept_memory.hpp). std::logic_error where a writer has not called `change`.
+    static inline std::atomic<bool> checked{false};
+
 private:
     static constexpr std::uint64_t anybody = ~std::uint64_t{0};
 

@@ -22,7 +22,7 @@ namespace runtime {
 /// Derived data, complete and read-only once it is published.
 struct kept_block {
     arena memory;
-    std::uint64_t operand_hash = 0; ///< where tests check marks (kept_memory::checks_marks)
+    std::uint64_t operand_hash = 0; ///< where tests check marks (content_mark::checked)
 
     explicit kept_block(std::size_t bytes) : memory(bytes) {}
 };

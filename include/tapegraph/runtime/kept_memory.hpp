@@ -65,7 +65,7 @@ public:
                                   const Make& make) {
         const kept_blocks::id id = id_of(c, operand, key);
         if (id[0] == 0) return nullptr;
-        if (id != id_ && id != std::exchange(seen_, id) && !checks_marks.load(std::memory_order_relaxed)) {
+        if (id != id_ && id != std::exchange(seen_, id) && !content_mark::checked.load(std::memory_order_relaxed)) {
             block_ = nullptr;
             id_ = {};
             return nullptr;
@@ -91,10 +91,6 @@ public:
         key_ = key;
         return made_.data();
     }
-
-    /// For tests: everything is kept at once, and every use compares a hash of the operand with that
-    /// of the elements that were kept. Throws std::logic_error where a writer has not changed a mark.
-    static inline std::atomic<bool> checks_marks{false};
 
 private:
     struct source {
@@ -122,7 +118,7 @@ private:
 
     template <class Make>
     const void* shared(const buffer_view& operand, const kept_blocks::id& id, std::size_t bytes, const Make& make) {
-        const bool checks = checks_marks.load(std::memory_order_relaxed);
+        const bool checks = content_mark::checked.load(std::memory_order_relaxed);
         if (id != id_) {
             block_ = nullptr; // before memory is taken for the next
             id_ = {};

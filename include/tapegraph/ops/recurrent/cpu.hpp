@@ -31,6 +31,8 @@ struct recurrent_shape {
     const T *h0, *c0;           ///< [batch, units]; null: zeros
     const bool* mask = nullptr; ///< [batch, time]: false keeps the state
     const T* dropped = nullptr; ///< d [batch, units], or none
+    const T* panels = nullptr;  ///< R from pack_recurrent_matrix for `row_vectors`, or null
+    int row_vectors = 0;
 
     template <class Cell>
     double multiply_adds() const {
@@ -189,6 +191,32 @@ struct recurrent_results {
     step_rows<T> gates; ///< values that the cell keeps for derivatives; null data: not wanted
 };
 
+/// What the layout of R's panels depends on, besides its extents.
+template <class Cell, class T>
+int recurrent_row_vectors(const recurrent_shape<T>& s) {
+    detail::workspace_cutter cut(nullptr);
+    return detail::recurrent_workspace<Cell, T>(cut, s, false, thread_count()).row_vectors;
+}
+/// Bytes of R packed once for many forward passes.
+template <class Cell, class T>
+std::size_t recurrent_matrix_bytes(std::int64_t units) {
+    return static_cast<std::size_t>(Cell::gates * recurrent_matrix<T>::elements(units, units)) * sizeof(T);
+}
+/// Packs R; `panels` is aligned to 64 bytes.
+template <class Cell, class T>
+void pack_recurrent_matrix(const recurrent_shape<T>& s, int row_vectors, T* panels) {
+    const std::int64_t u = s.units;
+    const auto gate_matrix = [&](std::int64_t gate) {
+        return recurrent_matrix<T>{u, u, row_vectors, panels + gate * recurrent_matrix<T>::elements(u, u)};
+    };
+    const std::int64_t count = gate_matrix(0).layout().count();
+    parallel_for(Cell::gates * count, detail::worth_threads(static_cast<double>(Cell::gates * u * u)),
+                 [&](std::int64_t task) {
+                     const std::int64_t gate = task / count;
+                     gate_matrix(gate).pack(task % count, s.recurrent + gate * u, Cell::gates * u, false);
+                 });
+}
+
 template <class Cell, class T>
 std::size_t recurrent_workspace_bytes(const recurrent_shape<T>& s, bool backward, int threads) {
     detail::workspace_cutter cut(nullptr);
@@ -214,8 +242,10 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
     const bool keeps = out.gates.data != nullptr, in_products = !keeps && !Cell::reset_before;
     const step_rows<T> gates = keeps ? out.gates : step_rows<T>{work.kept, Cell::kept * u, 0};
     const std::int64_t gate_elements = recurrent_matrix<T>::elements(u, u);
+    const bool packed = s.panels != nullptr && s.row_vectors == work.row_vectors;
+    T* const panels = packed ? const_cast<T*>(s.panels) : work.panels;
     const auto gate_matrix = [&](int gate) {
-        return recurrent_matrix<T>{u, u, work.row_vectors, work.panels + gate * gate_elements};
+        return recurrent_matrix<T>{u, u, work.row_vectors, panels + gate * gate_elements};
     };
     const std::int64_t width = 2 * gate_matrix(0).lanes();
     recurrence_meetings meetings;
@@ -223,10 +253,11 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
     const bool measures = round_trip::is_due();
     parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
         const recurrence_part part(s.batch, u, work.share, work.division, thread, threads);
-        detail::pack_part(part, width, [&](std::int64_t panel) {
-            for (int gate = 0; gate < Cell::gates; ++gate)
-                gate_matrix(gate).pack(panel, s.recurrent + gate * u, Cell::gates * u, false);
-        });
+        if (!packed)
+            detail::pack_part(part, width, [&](std::int64_t panel) {
+                for (int gate = 0; gate < Cell::gates; ++gate)
+                    gate_matrix(gate).pack(panel, s.recurrent + gate * u, Cell::gates * u, false);
+            });
         T* const products = work.products + thread * work.product_elements;
         for (std::int64_t b = part.first_row; b < part.first_row + part.rows; ++b)
             for (std::int64_t n = part.first_unit; n < part.last_unit; ++n)

@@ -4,6 +4,7 @@
 #include <tapegraph/ops/recurrent/cpu_second.hpp>
 #include <tapegraph/ops/recurrent/recurrent_gradient.hpp>
 #include <tapegraph/ops/recurrent/recurrent_second.hpp>
+#include <tapegraph/runtime/kept_memory.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
 #include <algorithm>
@@ -117,6 +118,26 @@ protected:
             return cpu::recurrent_second_workspace_bytes<decltype(cell)>(shape_of(c), thread_count());
         });
     }
+    /// Has the panels of R that the program keeps between runs, if it does.
+    static void keep_matrix(const kernel_call& c, cpu::recurrent_shape<T>& s) {
+        if (c.kept == nullptr || s.batch <= 0 || s.units <= 0 || s.time <= 0) return;
+        cpu_cells<Cell>::call(attributes_of<Op>(c), [&](auto cell) {
+            using cpu_cell = decltype(cell);
+            s.row_vectors = cpu::recurrent_row_vectors<cpu_cell, T>(s);
+            const kept_memory::key_type key{kept_recurrence + s.row_vectors, s.units, cpu_cell::gates,
+                                            cpu::active_tile_kernels<T>().lanes};
+            const std::size_t bytes = cpu::recurrent_matrix_bytes<cpu_cell, T>(s.units);
+            s.panels = static_cast<const T*>(c.kept->made_if_unchanged(c, Before + 1, key, bytes, [&](void* to) {
+                cpu::pack_recurrent_matrix<cpu_cell, T>(s, s.row_vectors, static_cast<T*>(to));
+            }));
+        });
+    }
+    static void announce_matrix(const kernel_call& c) {
+        if (c.kept == nullptr || !c.kept->watches(c, Before + 1)) return;
+        cpu_cells<Cell>::call(attributes_of<Op>(c), [&](auto cell) {
+            c.kept->announce(cpu::recurrent_matrix_bytes<decltype(cell), T>(c.in[Before + 1].extents[0]));
+        });
+    }
     static void forward(const kernel_call& c, const cpu::recurrent_shape<T>& s, const cpu::recurrent_results<T>& out) {
         const std::int64_t width = Cell::gates * s.units;
         cpu_cells<Cell>::call(attributes_of<Op>(c), [&](auto cell) {
@@ -189,9 +210,13 @@ struct kernel<recurrent_result_op<Cell, Extras>, T>
 template <class Cell, int Extras, class T>
 struct kernel<recurrent_op<Cell, Extras>, T>
     : detail::recurrent_kernel<recurrent_op<Cell, Extras>, Cell, Extras, T, 0, 0> {
-    static std::size_t workspace(const kernel_call& c) { return kernel::pass_bytes(c, false); }
+    static std::size_t workspace(const kernel_call& c) {
+        kernel::announce_matrix(c);
+        return kernel::pass_bytes(c, false);
+    }
     static void run(const kernel_call& c) {
-        const cpu::recurrent_shape<T> s = kernel::shape_of(c);
+        cpu::recurrent_shape<T> s = kernel::shape_of(c);
+        kernel::keep_matrix(c, s);
         const detail::recurrent_result_rows<Cell, T> rows(attributes_of<recurrent_op<Cell, Extras>>(c),
                                                           c.out[0].as<T>(), s.time, s.units);
         for (std::int64_t b = 0; b < s.batch && s.time == 0; ++b) { // the initial state is the last one

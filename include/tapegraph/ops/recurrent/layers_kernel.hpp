@@ -45,6 +45,8 @@ namespace tapegraph::cpu {
 #define TG_COMPILED_CELL(T, ...)                                                                                       \
     TG_COMPILED(recurrent,                                                                                             \
                 std::size_t recurrent_workspace_bytes<__VA_ARGS__, T>(const recurrent_shape<T>&, bool, int))           \
+    TG_COMPILED(recurrent, int recurrent_row_vectors<__VA_ARGS__, T>(const recurrent_shape<T>&))                       \
+    TG_COMPILED(recurrent, void pack_recurrent_matrix<__VA_ARGS__, T>(const recurrent_shape<T>&, int, T*))             \
     TG_COMPILED(recurrent, void recurrent_forward<__VA_ARGS__, T>(const recurrent_shape<T>&, step_rows<const T>,       \
                                                                   const recurrent_results<T>&, void*))                 \
     TG_COMPILED(recurrent, void recurrent_backward<__VA_ARGS__, T>(const recurrent_shape<T>&,                          \
