@@ -72,6 +72,7 @@ void run_stages() {
     ir::eliminate_common_subexpressions(t);
     ir::eliminate_dead_nodes(t);
     ir::fuse_epilogues(t);
+    ir::fuse_messages(t);
     ir::join_pads(t);
     ir::eliminate_dead_nodes(t);
     ir::view_slices(t);

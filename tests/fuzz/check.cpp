@@ -3,6 +3,7 @@
 #include <support/run_time_graph.hpp>
 
 #include <tapegraph/graph/passes/epilogue.hpp>
+#include <tapegraph/graph/passes/messages.hpp>
 #include <tapegraph/graph/passes/slices.hpp>
 #include <tapegraph/graph/passes/snapshot_variables.hpp>
 #include <tapegraph/graph/passes/verify.hpp>
@@ -108,6 +109,7 @@ std::string run_passes(ir::trace& t, const check_options& options) {
                                                 {"common subexpressions", &ir::eliminate_common_subexpressions},
                                                 {"dead nodes", &ir::eliminate_dead_nodes},
                                                 {"epilogues", &ir::fuse_epilogues},
+                                                {"messages", [](ir::trace& x) { fuse_messages(x); }},
                                                 {"sums of pads", [](ir::trace& x) { join_pads(x); }},
                                                 {"dead nodes again", &ir::eliminate_dead_nodes},
                                                 {"views of slices", [](ir::trace& x) { view_slices(x); }},

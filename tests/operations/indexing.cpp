@@ -1,27 +1,10 @@
-#include <operations/builders.hpp>
+#include <operations/indexed.hpp>
 
 /// Choices by index, and sums by index.
 
 namespace tapegraph::testing {
 
 namespace indexing {
-
-std::int64_t index(real v) { return static_cast<std::int64_t>(v); }
-extents part(const extents& x, std::int64_t from, std::int64_t to) { return {x.begin() + from, x.begin() + to}; }
-extents joined(extents a, const extents& b, const extents& c = {}) {
-    a.insert(a.end(), b.begin(), b.end());
-    a.insert(a.end(), c.begin(), c.end());
-    return a;
-}
-
-// Elements are moved, so values are equal; what is scattered adds. Indices are not differentiated.
-row indexed(attributes with, double largest, shape_list shapes, double ulps = 0, double floor = 0) {
-    return {.with = std::move(with),
-            .shapes = std::move(shapes),
-            .domains = {{}, {0, largest}},
-            .ulps = ulps,
-            .floor = floor};
-}
 
 std::int64_t extent_at_axis(const std::vector<extents>& x, const attributes& with) {
     const std::int64_t axis = with.whole[0] + (with.whole[0] < 0 ? rank_of(x[0]) : 0);

@@ -221,6 +221,7 @@ operation make_operation(std::string name, F, std::vector<row> rows = {}) {
     X(slicing, "slices, parts and concatenation", true)                                                                \
     X(padding, "padding, tiles, masks by position", true)                                                              \
     X(indexing, "indices", true)                                                                                       \
+    X(edges, "sums over edges", true)                                                                                  \
     X(ordering, "order", true)                                                                                         \
     X(recurrent, "recurrent layers", false)                                                                            \
     X(gru, "gru and simple_rnn", false)                                                                                \

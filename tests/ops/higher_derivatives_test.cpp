@@ -112,6 +112,12 @@ TEST_CASE("third derivatives: indices and order") {
     const tg::tensor<std::int32_t> rows{2, 0, 2}, pairs{{1, 0}, {0, 2}, {1, 0}}, along{{1, 1}, {0, 1}};
     check("gather", [=](const auto& x) { return gather(x[0], rows, 0); }, {{3, 2}});
     check("scatter_add", [=](const auto& x) { return scatter_add(x[0], rows, {4, 2}, 0); }, {{3, 2}});
+    const tg::tensor<std::int32_t> ends{1, 3, 1};
+    check("gather_scatter_add", [=](const auto& x) { return gather_scatter_add(x[0], rows, ends, {4, 2}); }, {{3, 2}});
+    check("gather_scatter_add, weighted",
+          [=](const auto& x) { return gather_scatter_add(x[0], rows, ends, x[1], {4, 2}); }, {{3, 2}, {3}});
+    check("gather_scatter_add, weighted, along the last axis",
+          [=](const auto& x) { return gather_scatter_add(x[0], rows, ends, x[1], {2, 4}, -1); }, {{2, 3}, {3}});
     check("gather_nd", [=](const auto& x) { return gather_nd(x[0], pairs); }, {{2, 3}});
     check("scatter_nd", [=](const auto& x) { return scatter_nd(x[0], pairs, {2, 3}); }, {{3}});
     check("take_along", [=](const auto& x) { return take_along(x[0], along, 1); }, {{2, 3}});

@@ -124,6 +124,12 @@ TEST_CASE("refused in both modes: indices") {
     BOTH_REFUSE(gather(x, y, 2), plane, index);
     BOTH_REFUSE(gather(x, y, 0, 2), plane, index);
     BOTH_REFUSE(scatter_add(x, y, {4, 4}), plane, three);
+    BOTH_REFUSE(gather_scatter_add(x, y, y, {4, 4}), plane, index);
+    BOTH_REFUSE(gather_scatter_add(x, y, y, {4}), plane, index);
+    BOTH_REFUSE(gather_scatter_add(x, y, reshape(y, {2, 1}), {4, 3}), plane, index);
+    BOTH_REFUSE(gather_scatter_add(x, y, y, x, {4, 3}), plane, index);
+    BOTH_REFUSE(gather_scatter_add(x, y, y, y, {4, 3}), plane, index);
+    BOTH_REFUSE(gather_scatter_add(x, y, y, {2, 3}, 2), plane, index);
     BOTH_REFUSE(gather_nd(x, y), plane, triple);
     BOTH_REFUSE(gather_nd(x, y), plane, tg::tensor<std::int32_t>(std::int32_t(1)));
     BOTH_REFUSE(scatter_nd(x, y, {4}), plane, triple);

@@ -143,6 +143,12 @@ TEST_CASE_TEMPLATE("16-bit elements: movement, order, pooling", T, tg::bfloat16,
     CHECK(same(gather(x, rows), gather(wide, rows)));
     const tg::tensor<T> picked = gather(x, rows);
     CHECK(same(scatter_add(picked, rows, {37, 19, 5}), scatter_add(tg::cast<float>(picked), rows, {37, 19, 5})));
+    const tg::tensor<std::int32_t> ends{1, 1, 1, 0};
+    const auto weights = drawn<T>({4}, 3);
+    const tg::tensor<float> wide_weights = tg::cast<float>(weights);
+    CHECK(same(gather_scatter_add(x, rows, ends, {2, 19, 5}), gather_scatter_add(wide, rows, ends, {2, 19, 5})));
+    CHECK(same(gather_scatter_add(x, rows, ends, weights, {2, 19, 5}),
+               gather_scatter_add(wide, rows, ends, wide_weights, {2, 19, 5})));
     const auto image = drawn<T>({2, 7, 9, 3}, 2);
     const tg::tensor<float> wide_image = tg::cast<float>(image);
     CHECK(same(max_pooling2d(image), max_pooling2d(wide_image)));

@@ -203,7 +203,12 @@ struct scattered {
         const auto e = tg::average_pooling1d(x, {.pool_size = 3, .dilation = 2});
         const auto f =
             tg::average_pooling1d(x, {.pool_size = 3, .stride = 2, .padding = tg::padding::same(), .dilation = 2});
-        const auto sums = tg::sum(a * a) + tg::sum(b * b) + tg::sum(c * c) + tg::sum(d * d);
+        const auto nodes = tg::reshape(tg::slice(x, {{0, 1}}), {12, 6});
+        const auto ends = tg::reshape(rows, {12}), starts = tg::reverse(ends);
+        const auto g = tg::gather_scatter_add(nodes, starts, ends, {4, 6});
+        const auto h = tg::gather_scatter_add(tg::transpose(nodes), at, at, tg::exp(tg::cast<float>(at)), {6, 5}, 1);
+        const auto sums = tg::sum(a * a) + tg::sum(b * b) + tg::sum(c * c) + tg::sum(d * d) +
+                          tg::sum(g * g) + tg::sum(h * h);
         return tg::concat({eval(tg::flatten(e) + sums), tg::flatten(f)}, 1);
     }
 };

@@ -95,6 +95,8 @@ constexpr const char* first_problem() {
     if (const auto f = verify(t); !f.ok()) return f.what;
     fuse_epilogues(t);
     if (const auto f = verify(t); !f.ok()) return f.what;
+    fuse_messages(t);
+    if (const auto f = verify(t); !f.ok()) return f.what;
     join_pads(t);
     if (const auto f = verify(t); !f.ok()) return f.what;
     eliminate_dead_nodes(t);

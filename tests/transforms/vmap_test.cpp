@@ -107,6 +107,9 @@ constexpr auto choices = [](auto table, auto i, auto rows, auto j) {
                       tg::gather(tg::sum(table, {1, 2}), i),
                       tg::scatter_add(picked, i, {5, 2, 2}),
                       tg::scatter_add(tg::gather(table, j), j, {6, 2, 2}),
+                      tg::gather_scatter_add(table, i, i, {5, 2, 2}),
+                      tg::gather_scatter_add(table, j, j, {6, 2, 2}),
+                      tg::gather_scatter_add(rows, j, j, tg::gather(tg::take(tg::sum(table, 2), 0, 1), j), {7, 2}),
                       tg::one_hot<double>(i, 5)};
 };
 constexpr auto images = [](auto x, auto w) { // [2, 6, 5, 2], [3, 3, 2, 4]

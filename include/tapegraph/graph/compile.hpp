@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/graph/passes/epilogue.hpp>
+#include <tapegraph/graph/passes/messages.hpp>
 #include <tapegraph/graph/passes/slices.hpp>
 #include <tapegraph/graph/passes/snapshot_variables.hpp>
 #include <tapegraph/graph/program.hpp>
@@ -55,6 +56,7 @@ struct fused {
         thaw(Previous::value, t, s);
         if (t.error.what != nullptr) return;
         fuse_epilogues(t);
+        fuse_messages(t);
         join_pads(t);
         eliminate_dead_nodes(t);
     }

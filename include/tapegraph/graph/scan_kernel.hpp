@@ -33,6 +33,7 @@ struct scan_program_stage {
         eliminate_common_subexpressions(t);
         eliminate_dead_nodes(t);
         fuse_epilogues(t);
+        fuse_messages(t);
         join_pads(t);
         eliminate_dead_nodes(t);
         view_slices(t);

@@ -106,6 +106,7 @@ TG_DEFINITION void traced_program::lower() {
     eliminate_common_subexpressions(trace_);
     eliminate_dead_nodes(trace_);
     fuse_epilogues(trace_);
+    fuse_messages(trace_);
     join_pads(trace_);
     eliminate_dead_nodes(trace_);
     view_slices(trace_);

@@ -2,6 +2,7 @@
 
 #include <tapegraph/io/onnx/call.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
+#include <tapegraph/ops/gather/gather_scatter.hpp>
 #include <tapegraph/ops/movement/concat.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/movement/padding.hpp>
@@ -267,24 +268,46 @@ std::string zeros_for(G& g, int node, const order& axes) {
     for (const int axis : axes) dims.push_back(g.dims(node)[static_cast<std::size_t>(axis)]);
     return g.emit("Expand", {g.constant(0, g.at(node).type), g.shape_tensor(dims)});
 }
-/// Moves the axis to the front, where ScatterND selects, together with the axes of the indices.
+/// Adds named values to zeros. Moves the axis to the front, where ScatterND selects, together with
+/// the axes of the indices.
 template <class G>
-void write_scatter_add(G& g, int node) {
-    const auto a = g.template attributes_of<scatter_add_op>(node);
-    if (a.batch != 0) return g.refuse(node, "with batch axes");
-    const int values = g.t.argument(node, 0), indices = g.t.argument(node, 1);
-    const int axis = static_cast<int>(a.axis), picks = g.rank(indices);
+void write_sum_by_indices(G& g, int node, const std::string& values, int indices, int axis) {
+    const int picks = g.rank(indices);
     order front, target{axis}, back;
-    for (int i = 0; i < g.rank(values); ++i) front.push_back(i < picks ? axis + i : i < axis + picks ? i - picks : i);
+    for (int i = 0; i < g.rank(node) - 1 + picks; ++i) front.push_back(i < picks ? axis + i : i < axis + picks ? i - picks : i);
     for (int i = 0; i < g.rank(node); ++i) {
         if (i != axis) target.push_back(i);
         back.push_back(i < axis ? i + 1 : i == axis ? 0 : i);
     }
     const std::string tuples = g.unsqueeze(g.cast(g.plain(indices), dtype::i64), {picks});
     const std::string sum =
-        g.emit("ScatterND", {zeros_for(g, node, target), tuples, g.transpose(g.plain(values), front)},
+        g.emit("ScatterND", {zeros_for(g, node, target), tuples, g.transpose(values, front)},
                attributes().set("reduction", "add"));
     g.define(node, g.transpose(sum, back));
+}
+template <class G>
+void write_scatter_add(G& g, int node) {
+    const auto a = g.template attributes_of<scatter_add_op>(node);
+    if (a.batch != 0) return g.refuse(node, "with batch axes");
+    write_sum_by_indices(g, node, g.plain(g.t.argument(node, 0)), g.t.argument(node, 1), static_cast<int>(a.axis));
+}
+/// Gather, a product with weights whose axes stand where the indices' do, and sums.
+template <class G>
+void write_gather_scatter_add(G& g, int node) {
+    const auto a = g.template attributes_of<gather_scatter_add_op<false>>(node);
+    if (a.batch != 0) return g.refuse(node, "with batch axes");
+    const int from = g.t.argument(node, 1), to = g.t.argument(node, 2), axis = static_cast<int>(a.axis);
+    std::string messages =
+        g.emit("Gather", {g.plain(g.t.argument(node, 0)), g.plain(from)}, attributes().set("axis", a.axis));
+    if (g.at(node).arguments == 4) {
+        const int weights = g.t.argument(node, 3);
+        std::vector<std::int64_t> after; // ones for the axes of a row that the weights do not have
+        for (int i = g.rank(weights) - g.rank(from); i < g.rank(node) - 1 - axis; ++i)
+            after.push_back(g.rank(weights) + static_cast<std::int64_t>(after.size()));
+        const std::string factors = g.plain(weights);
+        messages = g.emit("Mul", {messages, after.empty() ? factors : g.unsqueeze(factors, after)});
+    }
+    write_sum_by_indices(g, node, messages, to, axis);
 }
 template <class G>
 void write_scatter_nd(G& g, int node) {

@@ -67,6 +67,8 @@ inline constexpr node_rule<G> node_rules[] = {
     {"gather_nd", &write_gather_nd<G>},
     {"take_along", &write_take_along<G>},
     {"scatter_add", &write_scatter_add<G>},
+    {"gather_scatter_add", &write_gather_scatter_add<G>},
+    {"weighted_gather_scatter_add", &write_gather_scatter_add<G>},
     {"scatter_nd", &write_scatter_nd<G>},
     {"put_along", &write_put_along<G>},
     {"one_hot", &write_one_hot<G>},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/ops/gather/gather.hpp>
+#include <tapegraph/ops/gather/gather_scatter.hpp>
 #include <tapegraph/ops/vmap/batched.hpp>
 
 /// Batching rules for selecting elements by indices.
@@ -38,6 +39,20 @@ struct batching_rule<scatter_add_op> {
         const auto& like = detail::first_batched<typename C::tag>(values, indices);
         return c.template run<scatter_add_op>({a.axis + 1, a.batch + 1}, &to, c.spread(values, like),
                                               c.spread(indices, like));
+    }
+};
+/// A table per example and common edges are slabs of one table; all else is edges per example.
+template <bool Weighted>
+struct batching_rule<gather_scatter_add_op<Weighted>> {
+    template <class C, class Table, class... Edges>
+    static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table, const Edges&... edges) {
+        using op = gather_scatter_add_op<Weighted>;
+        const shape to = c.with_batch(*c.target);
+        if constexpr (!(C::template is_batched<Edges> || ...)) {
+            if (a.batch == 0) return c.template run<op>({a.axis + 1, 0}, &to, c.whole(table), edges...);
+        }
+        const auto& like = detail::first_batched<typename C::tag>(table, edges...);
+        return c.template run<op>({a.axis + 1, a.batch + 1}, &to, c.spread(table, like), c.spread(edges, like)...);
     }
 };
 

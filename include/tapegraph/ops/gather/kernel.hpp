@@ -1,7 +1,8 @@
 #pragma once
 
-#include <tapegraph/ops/gather/cpu.hpp>
+#include <tapegraph/ops/gather/cpu_gather_scatter.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
+#include <tapegraph/ops/gather/gather_scatter.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
 /// Kernels of operations that select elements by indices, and of their adjoints, which add by
@@ -44,6 +45,36 @@ struct kernel<scatter_add_op, T> {
                                     table.as<T>());
         });
     }
+};
+template <bool Weighted, class T>
+struct kernel<gather_scatter_add_op<Weighted>, T> {
+    static std::size_t workspace(const kernel_call& c) {
+        const sizes s(c);
+        return cpu::gather_scatter_workspace_bytes<T>(s.batches, s.rows, s.width, s.count, Weighted);
+    }
+    static void run(const kernel_call& c) {
+        const sizes s(c);
+        const T* const weights = Weighted ? c.in[c.inputs - 1].as<const T>() : nullptr;
+        detail::with_indices(c.in[1], [&](const auto* from) {
+            detail::with_indices(c.in[2], [&](const auto* to) {
+                cpu::gather_scatter_add(s.batches, s.outer, s.sources, s.rows, s.width, c.in[0].as<const T>(), s.count,
+                                        from, to, weights, c.out[0].as<T>(), c.workspace);
+            });
+        });
+    }
+
+private:
+    struct sizes {
+        std::int64_t batches, outer, sources, rows, width, count;
+        explicit sizes(const kernel_call& c) {
+            const auto a = attributes_of<gather_scatter_add_op<Weighted>>(c);
+            const buffer_view& table = c.in[0];
+            batches = detail::span(table, 0, a.batch), outer = detail::span(table, a.batch, a.axis);
+            sources = table.extents[a.axis], rows = c.out[0].extents[a.axis];
+            width = detail::span(table, a.axis + 1, table.rank);
+            count = detail::span(c.in[1], a.batch, c.in[1].rank);
+        }
+    };
 };
 namespace detail {
 /// Converts tuples of indices into `table` to row numbers in the call's workspace.
