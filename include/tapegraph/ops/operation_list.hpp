@@ -139,8 +139,8 @@
     X(gather, number_types, movement, number_types, 0, scatter_add_op)                                                \
     X(gather, number_types, movement, number_types, 0, scatter_nd_op)                                                 \
     X(gather, number_types, movement, number_types, 0, put_along_op)                                                  \
-    X(gather, number_types, none, element_types<>, 0, gather_scatter_add_op<false>)                                    \
-    X(gather, floating_types, none, element_types<>, 0, gather_scatter_add_op<true>)                                   \
+    X(gather, number_types, movement, number_types, 0, gather_scatter_add_op<false>)                                  \
+    X(gather, floating_types, movement, floating_types, 0, gather_scatter_add_op<true>)                               \
     X(gather, index_types, none, element_types<>, 0, one_hot_op<float>)                                               \
     X(gather, index_types, none, element_types<>, 0, one_hot_op<double>)                                              \
     X(gather, floating_types, none, element_types<>, 0, sum_of_equal_rows_op)                                         \

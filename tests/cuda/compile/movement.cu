@@ -30,6 +30,8 @@ const runtime::kernel_functions movement_kernels[]{
     kernel_for<scatter_add_op, float>(),
     kernel_for<scatter_add_op, std::int32_t>(),
     kernel_for<scatter_add_op, std::int64_t>(),
+    kernel_for<gather_scatter_add_op<false>, float>(),
+    kernel_for<gather_scatter_add_op<true>, float>(),
     kernel_for<sum_of_equal_rows_op, float>(),
     kernel_for<assign_rows_op, float>(),
     kernel_for<gather_nd_op, float>(),

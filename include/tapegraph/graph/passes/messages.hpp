@@ -8,7 +8,7 @@
 /// Messages along the edges of a graph network that only their sums read: scatter_add(gather(table,
 /// from), to) becomes one kernel, which adds each row of the table where its edge ends. So do
 /// gradients, which are the same with the ends exchanged. Values are added in the same order, so bits
-/// are kept. For programs that run only on the CPU; a device has no kernel for it.
+/// are kept. For programs that run only on the CPU; whether it is faster on a GPU is not known.
 
 namespace tapegraph::ir {
 

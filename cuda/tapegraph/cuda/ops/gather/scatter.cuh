@@ -25,11 +25,13 @@ row_sort<Key> sort_of(const kernel_call& c, std::int64_t batches, const kernels:
     return {c,       s.by_column ? batches * s.width : batches, s.count,
             s.count, kernels::index_source<Key>::bits(s.rows),  true};
 }
-template <class T>
-std::size_t scatter_bytes(const kernel_call& c, std::int64_t batches, const kernels::scattering& s) {
-    if (any_order<T>) return 0;
+inline std::size_t sort_bytes(const kernel_call& c, std::int64_t batches, const kernels::scattering& s) {
     return narrow_keys(s) ? sort_of<std::uint32_t>(c, batches, s).workspace()
                           : sort_of<std::uint64_t>(c, batches, s).workspace();
+}
+template <class T>
+std::size_t scatter_bytes(const kernel_call& c, std::int64_t batches, const kernels::scattering& s) {
+    return any_order<T> ? 0 : sort_bytes(c, batches, s);
 }
 
 /// The number of columns, a power of two, for which a block of scatter_runs sums one long run.
@@ -39,9 +41,9 @@ inline int run_columns(const kernels::scattering& s) {
     return columns;
 }
 /// Launches a block per long run of sorted indices.
-template <class Key, class T>
+template <class Key, class T, class Updates>
 void scatter_long_runs(const kernel_call& c, const char* operation, std::int64_t batches, const kernels::scattering& s,
-                       const kernels::sort_pair<Key>* sorted, const T* updates, T* out) {
+                       const kernels::sort_pair<Key>* sorted, const Updates& updates, T* out) {
     const int columns = run_columns(s);
     const std::int64_t tiles = batches * s.outer * divide_up(s.width, columns);
     constexpr std::int64_t most = 65535; // limit of a grid's second axis
@@ -50,13 +52,13 @@ void scatter_long_runs(const kernel_call& c, const char* operation, std::int64_t
                {{static_cast<unsigned>(divide_up(s.count, kernels::long_run)),
                  static_cast<unsigned>(std::min(most, tiles - first))},
                 kernels::run_threads},
-               kernels::scatter_runs<T, Key>, s, columns, first, sorted, updates, out);
+               kernels::scatter_runs<T, Key, Updates>, s, columns, first, sorted, updates, out);
 }
 
 /// `checked`: the indices are row numbers, or -1 where a fault has been reported.
-template <class Key, class T>
+template <class Key, class T, class Updates>
 void scatter_keyed(const kernel_call& c, const char* operation, std::int64_t batches, kernels::scattering s,
-                   kernels::index_view indices, bool checked, void* workspace) {
+                   kernels::index_view indices, bool checked, const Updates& updates, void* workspace) {
     const std::int64_t inner = s.by_column ? s.width : 1;
     const kernels::index_source<Key> source{indices, s.count, inner, s.rows, checked, report_indices(c, operation)};
     const auto* const sorted =
@@ -67,10 +69,10 @@ void scatter_keyed(const kernel_call& c, const char* operation, std::int64_t bat
     s.leave_long = s.count > kernels::long_run && (!s.by_column || tiles <= 1024);
     const std::int64_t counts[]{batches, s.outer, s.rows, s.width};
     for_boxes(4, counts, [&](const std::int64_t* first, const std::int64_t* count, std::int64_t elements) {
-        launch(c, operation, over(elements), kernels::scatter_add<T, Key>, kernels::box<4>(first, count, elements), s,
-               sorted, c.in[0].as<const T>(), c.out[0].as<T>());
+        launch(c, operation, over(elements), kernels::scatter_add<T, Key, Updates>,
+               kernels::box<4>(first, count, elements), s, sorted, updates, c.out[0].as<T>());
     });
-    if (s.leave_long) scatter_long_runs(c, operation, batches, s, sorted, c.in[0].as<const T>(), c.out[0].as<T>());
+    if (s.leave_long) scatter_long_runs(c, operation, batches, s, sorted, updates, c.out[0].as<T>());
 }
 template <class T>
 void scatter_integers(const kernel_call& c, const char* operation, std::int64_t batches, const kernels::scattering& s,
@@ -94,18 +96,22 @@ void scatter_integers(const kernel_call& c, const char* operation, std::int64_t 
                kernels::add_integers<word>, s, shared, in_block, first, indices, checked, report_indices(c, operation),
                c.in[0].as<const word>(), c.out[0].as<word>());
 }
+template <class T, class Updates>
+void scatter_in_order(const kernel_call& c, const char* operation, std::int64_t batches, const kernels::scattering& s,
+                      kernels::index_view indices, bool checked, const Updates& updates, void* workspace) {
+    if (s.count > std::numeric_limits<std::int32_t>::max())
+        throw argument_error(std::string(operation) + ": " + std::to_string(s.count) +
+                             " indices in a row, more than 2^31 - 1");
+    narrow_keys(s) ? scatter_keyed<std::uint32_t, T>(c, operation, batches, s, indices, checked, updates, workspace)
+                   : scatter_keyed<std::uint64_t, T>(c, operation, batches, s, indices, checked, updates, workspace);
+}
 template <class T>
 void scatter(const kernel_call& c, const char* operation, std::int64_t batches, const kernels::scattering& s,
              kernels::index_view indices, bool checked, void* workspace) {
-    if constexpr (any_order<T>) {
+    if constexpr (any_order<T>)
         scatter_integers<T>(c, operation, batches, s, indices, checked);
-    } else {
-        if (s.count > std::numeric_limits<std::int32_t>::max())
-            throw argument_error(std::string(operation) + ": " + std::to_string(s.count) +
-                                 " indices in a row, more than 2^31 - 1");
-        narrow_keys(s) ? scatter_keyed<std::uint32_t, T>(c, operation, batches, s, indices, checked, workspace)
-                       : scatter_keyed<std::uint64_t, T>(c, operation, batches, s, indices, checked, workspace);
-    }
+    else
+        scatter_in_order<T>(c, operation, batches, s, indices, checked, c.in[0].as<const T>(), workspace);
 }
 
 } // namespace detail
@@ -127,6 +133,39 @@ private:
         using runtime::detail::span;
         return {span(table, a.batch, a.axis), table.extents[a.axis], span(c.in[1], a.batch, c.in[1].rank),
                 span(table, a.axis + 1, table.rank), false};
+    }
+};
+
+// Sorts in every type: atomics would need the messages' rows once more.
+template <bool Weighted, class T>
+struct kernel<gather_scatter_add_op<Weighted>, T> {
+    static std::size_t workspace(const kernel_call& c) { return detail::sort_bytes(c, batches(c), shape(c)); }
+    static void run(const kernel_call& c) {
+        const std::int64_t sources = c.in[0].extents[attributes(c).axis];
+        const kernels::index_view from = detail::indices_of(c.in[1]);
+        detail::for_pieces(c.in[1].elements(), [&](std::int64_t first, std::int64_t count) {
+            launch(c, "gather", detail::over(count), kernels::check_indices<>, first, first + count, sources, from,
+                   report_indices(c, "gather"));
+        });
+        const kernels::messages<T> updates{c.in[0].as<const T>(), Weighted ? c.in[c.inputs - 1].as<const T>() : nullptr,
+                                           from, sources};
+        detail::scatter_in_order<T>(c, "scatter_add", batches(c), shape(c), detail::indices_of(c.in[2]), false, updates,
+                                    c.workspace);
+    }
+
+private:
+    static gather_op::attributes attributes(const kernel_call& c) {
+        return runtime::attributes_of<gather_scatter_add_op<Weighted>>(c);
+    }
+    static std::int64_t batches(const kernel_call& c) {
+        return runtime::detail::span(c.out[0], 0, attributes(c).batch);
+    }
+    static kernels::scattering shape(const kernel_call& c) {
+        const auto a = attributes(c);
+        const buffer_view& sums = c.out[0];
+        using runtime::detail::span;
+        return {span(sums, a.batch, a.axis), sums.extents[a.axis], span(c.in[1], a.batch, c.in[1].rank),
+                span(sums, a.axis + 1, sums.rank), false};
     }
 };
 
