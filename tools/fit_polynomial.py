@@ -64,6 +64,28 @@ def normal_tail(q, c):
     return exp(a**2 / 2) * erfc(a / sqrt(mpf(2))) * (a + c) / 2
 
 
+def tail(a):
+    return erfc(a / sqrt(mpf(2))) / 2
+
+
+def density(a):
+    return exp(-a**2 / 2) / sqrt(2 * pi)
+
+
+def tail_root(a):
+    return mpf("1.5") * (2 * tail(a)) ** (-one / 8)
+
+
+def slope_root(a):  # coefficients near those with which the other polynomial errs least
+    z = a**2
+    return (mpf("1.5") + z * (mpf("0.09315") + z * (mpf("0.0023295") + z * mpf("8.424e-5")))) ** 8
+
+
+# Errors allowed in gelu and its slope: a share of the value, at most 1e-8.
+def allowed(size):
+    return 1 / (mpf(10) ** 8 + 1 / (mpf("4e-4") * size))
+
+
 # name: (g, weight, a, b, degree for float, degree for double)
 rows = {
     "exp": (lambda r: (expm1(r) - r) / r**2, lambda r: fabs(r**2 / expm1(r)), -half_ln2, half_ln2, 4, 10),
@@ -86,9 +108,13 @@ rows = {
     "erfc_f": (lambda q: scaled_erfc(q, 2), lambda q: 1 / scaled_erfc(q, 2), -one, (mpf("10.1") - 2) / (mpf("10.1") + 2), 10, None),
     "erfc_d": (lambda q: scaled_erfc(q, 4), lambda q: 1 / scaled_erfc(q, 4), -one, (mpf("27.3") - 4) / (mpf("27.3") + 4), None, 22),
     # P(-a) = e^(-a^2 / 2) p(q) / (a + c), q = (a - c) / (a + c)
-    "normal_f": (lambda q: normal_tail(q, mpf("3.35")), lambda q: 1 / normal_tail(q, mpf("3.35")), -one,
-                 (mpf("14.3") - mpf("3.35")) / (mpf("14.3") + mpf("3.35")), 9, None),
     "normal_d": (lambda q: normal_tail(q, 7), lambda q: 1 / normal_tail(q, 7), -one, (mpf("38.7") - 7) / (mpf("38.7") + 7), None, 22),
+    # gelu: P(-a) = 1.5^8 / (2 r^8), r = 1.5 + a p(a)
+    "normal_root": (lambda a: (tail_root(a) - mpf("1.5")) / a,
+                    lambda a: 8 * a * tail(a) / tail_root(a) / allowed(tail(a)), mpf("0.001"), mpf(6), 9, None),
+    # its slope: P(-a) - a p(a) = (1.5^8 / 2 + a p(a)) / r(a^2)^8
+    "gelu_slope": (lambda a: ((tail(a) - a * density(a)) * slope_root(a) - mpf("12.814453125")) / a,
+                   lambda a: a / slope_root(a) / allowed(tail(a) + a * density(a)), mpf("0.001"), mpf(6), 9, None),
     # softplus: log(1 + e) = 2 s + s z p(z), z = s^2, s = e / (2 + e), e <= 1
     "log1p_unit": (lambda z: (2 * atanh(sqrt(z)) / sqrt(z) - 2) / z, lambda z: z / 2, tiny, one / 9, 4, 10),
     "erf_large_d": (lambda a: log(erfc(a)), lambda a: erfc(a) / erf(a), mpf("0.9"), mpf(6), None, 21),

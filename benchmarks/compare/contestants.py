@@ -80,6 +80,7 @@ FULL = (*(f"cnn/training/{n}" for n in (1, 16, 32, 128)), *(f"rnn/training/{n}" 
         *(f"conv{i}/{kind}/{n}" for i in (1, 2, 3) for kind in ("forward", "gradient") for n in (1, 32, 128)),
         *(f"{work}/forward/{n}" for work in ("chain", "softmax", "sum_of_rows", "sum_of_columns")
           for n in (10_000, 1_000_000, 10_000_000)),
+        *(f"{work}/{kind}/1000000" for work in ("gelu", "gelu_tanh", "swish") for kind in ("forward", "gradient")),
         *(f"cross_entropy/{kind}/3200000" for kind in ("forward", "gradient")),
         "adam/update/10000000", *(f"lstm/gradient/{n}" for n in (1, 32, 128)), *(f"cnn/inference/{n}" for n in (1, 128)),
         *(f"rnn/inference/{n}" for n in (1, 128)),

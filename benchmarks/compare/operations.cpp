@@ -76,6 +76,13 @@ prepared convolution(const row& r) {
     return r.kind == "gradient" ? gradient<images, filters>(f, x, w) : forward<images, filters>(f, x, w);
 }
 
+/// An elementwise function of one operand.
+template <class F>
+prepared activation(F f, const row& r) {
+    const auto x = noise({r.size}, 1);
+    return r.kind == "gradient" ? gradient<vector>(f, x) : forward<vector>(f, x);
+}
+
 /// Additions of eight numbers, one after the other, in eager mode; recorded and differentiated with
 /// "gradient".
 prepared tiny(const row& r) {
@@ -157,6 +164,9 @@ prepared operation(const row& r) {
                                        noise({r.size, r.size}, 1), noise({r.size, r.size}, 0.1f));
     if (r.work == "chain")
         return forward<vector>([](const auto& x) { return tanh(x * 2 + 1) * 3; }, noise({r.size}, 1));
+    if (r.work == "gelu") return activation([](const auto& x) { return gelu(x); }, r);
+    if (r.work == "gelu_tanh") return activation([](const auto& x) { return gelu(x, tg::approximate); }, r);
+    if (r.work == "swish") return activation([](const auto& x) { return swish(x); }, r);
     if (r.work == "softmax")
         return forward<matrix>([](const auto& x) { return softmax(x); }, noise({r.size / 1000, 1000}, 1));
     if (r.work == "sum_of_rows")

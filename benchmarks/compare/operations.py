@@ -20,7 +20,7 @@ def operands(work, size):
         return noise((size, size), 1), noise((size, size), 0.1)
     if work == "lstm":
         return (noise((size, 40, 128), 1), noise((128, 512), 0.05), noise((128, 512), 0.05), noise((512,), 0.1))
-    if work in ("chain", "sum", "sort_whole"):
+    if work in ("chain", "gelu", "gelu_tanh", "swish", "sum", "sort_whole"):
         return (noise((size,), 1),)
     if work == "cross_entropy":
         return (noise((max(1, size // CLASSES), CLASSES), 1),)

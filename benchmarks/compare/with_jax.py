@@ -133,6 +133,9 @@ def model_row(work, kind, batch, length, check, file):
 FUNCTIONS = {
     "matmul": lambda x, w: x @ w,
     "chain": lambda x: jnp.tanh(x * 2 + 1) * 3,
+    "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+    "gelu_tanh": jax.nn.gelu,
+    "swish": jax.nn.silu,
     "softmax": jax.nn.softmax,
     "sum_of_rows": lambda x: x.sum(1),
     "sum_of_columns": lambda x: x.sum(0),

@@ -100,6 +100,9 @@ def model_row(work, kind, batch, length, check, file):
 FUNCTIONS = {
     "matmul": tf.matmul,
     "chain": lambda x: tf.tanh(x * 2 + 1) * 3,
+    "gelu": tf.nn.gelu,
+    "gelu_tanh": lambda x: tf.nn.gelu(x, approximate=True),
+    "swish": tf.nn.silu,
     "softmax": tf.nn.softmax,
     "sum_of_rows": lambda x: tf.reduce_sum(x, 1),
     "cross_entropy": lambda x: tf.nn.sparse_softmax_cross_entropy_with_logits(

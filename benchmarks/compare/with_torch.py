@@ -207,6 +207,9 @@ def model_row(work, kind, batch, length, check, file):
 OPERATIONS = {
     "matmul": lambda x, w: x @ w,
     "chain": lambda x: torch.tanh(x * 2 + 1) * 3,
+    "gelu": nn.functional.gelu,
+    "gelu_tanh": lambda x: nn.functional.gelu(x, approximate="tanh"),
+    "swish": nn.functional.silu,
     "softmax": lambda x: torch.softmax(x, -1),
     "sum_of_rows": lambda x: x.sum(1),
     "sum_of_columns": lambda x: x.sum(0),

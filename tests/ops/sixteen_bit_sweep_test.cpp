@@ -73,6 +73,10 @@ bool compared(const std::string& name, const real* x, std::size_t count, real wa
                std::abs(x[0] + 3) < 6 - 6 * static_cast<float>(std::numeric_limits<T>::epsilon());
     // bfloat16 has float's range, and at its ends float's steps leave it, for float itself as well. Half is compared everywhere.
     if constexpr (std::is_same_v<T, tg::bfloat16>) {
+        // docs/accuracy.md: beyond, errors of float are below 1e-11, and below 5e-8 in the slope, but not small beside the value.
+        if (name == "gelu" && x[0] < -6) return false;
+        // Their gates are 0 where the exponential of their argument is infinite.
+        if ((name == "gelu_tanh" || name == "swish") && std::abs(want) < 0x1p-120L) return false;
         if (std::abs(want) > 0x1p120L) return false;
         for (std::size_t k = 0; k < count; ++k)
             if (std::abs(x[k]) > 0x1p124L || (x[k] != 0 && std::abs(x[k]) < 0x1p-126L)) return false;

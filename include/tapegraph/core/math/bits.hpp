@@ -156,6 +156,14 @@ TG_HD constexpr T within(T x, T most) {
     return from_bits<T>(static_cast<bits>(kept | nan) | (b & sign_bit<T>));
 }
 
+/// |x|, or `most` where that is less or x is NaN.
+template <class T>
+TG_HD constexpr T magnitude_up_to(T x, T most) {
+    using whole = std::make_signed_t<bits_t<T>>;
+    const auto magnitude = static_cast<whole>(to_bits(x) & ~sign_bit<T>), limit = static_cast<whole>(to_bits(most));
+    return from_bits<T>(static_cast<bits_t<T>>(magnitude < limit ? magnitude : limit));
+}
+
 /// Clamps x to [low, high]; NaN stays NaN.
 template <class T>
 TG_HD constexpr T clamp(T x, T low, T high) {

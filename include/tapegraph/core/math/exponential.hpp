@@ -97,6 +97,19 @@ TG_HD constexpr T falling_exp(T x) {
     return product(product(y, scale), from_exponent<T>(traits<T>::bias - shift));
 }
 
+/// From here on `rising_exp` is infinite, a little before e^x is.
+template <class T>
+inline constexpr T rising_exp_most = sizeof(T) == sizeof(float) ? T(88.5) : T(709.5);
+
+/// e^x for 0 <= x <= rising_exp_most, and NaN, to the bit as `exp` gives it as long as that is below 2^127.5 or 2^1023.5.
+template <class T>
+TG_HD constexpr T rising_exp(T x) {
+    const T t = exponent_of(x);
+    const T high = remainder_high(x, t);
+    const T y = T(1) + (expm1_rest(high, remainder_low(t)) + high);
+    return product(y, from_exponent<T>(to_bits(t) - to_bits(traits<T>::round_magic) + traits<T>::bias));
+}
+
 /// e^x as value (1 + lost), for functions in which the rounding of e^x is one error among several.
 template <class T>
 struct extended_exp {

@@ -41,37 +41,57 @@ struct normal_gate {
         density = V(0.3989422804014327) * e;
     }
 };
+// Values of float, and all of sigmoid, are computed of a = |x| and what is left of the gate at -a, its tail. Infinity is
+// clipped: `magnitude_up_to`, which loses NaN, serves where x is added, this where it is not.
 template <class V>
-struct logistic_gate {
-    V value, rest; // sigmoid(x), and 1 - sigmoid(x) without cancellation
-    TG_HD constexpr explicit logistic_gate(V x) {
-        const V e = math::detail::falling_exp(-math::abs(x)), large = V(1) / (V(1) + e), small = e * large;
-        value = math::detail::select(x < V(0), small, large);
-        rest = math::detail::select(x < V(0), large, small);
-    }
-};
+TG_HD constexpr V gate_magnitude(V x, V most) {
+    const V a = math::abs(x);
+    return math::detail::select(a > most, most, a);
+}
+/// x gate(x) = x - a gate(-a) above zero and -a gate(-a) below.
+template <class V>
+TG_HD constexpr V gated(V x, V tail) {
+    return math::detail::select(x < V(0), V(0), x) - tail;
+}
+/// The slope of x gate(x) from that at -|x|: both add up to 1.
+template <class V>
+TG_HD constexpr V gated_slope(V x, V tail) {
+    return math::detail::select(x < V(0), tail, V(1) - tail);
+}
 template <class V>
 TG_HD constexpr V within_a_thousand(V x) {
     return math::detail::select(x > V(1000), V(1000), not_far_below(x));
 }
+/// sigmoid(-a)
+template <class V>
+TG_HD constexpr V logistic_tail(V a) {
+    return V(1) / (V(1) + math::detail::rising_exp(a));
+}
 /// The argument of the tanh form's gate, 2 sqrt(2 / pi) (x + 0.044715 x^3), and its slope.
 template <class V>
 TG_HD constexpr V gate_argument(V x) {
-    return V(1.5957691216057308) * math::detail::mul_add(V(0.044715), x * x * x, x);
+    return math::detail::product(V(1.5957691216057308), math::detail::mul_add(V(0.044715), x * x * x, x));
 }
 template <class V>
 TG_HD constexpr V gate_slope(V x) {
     return V(1.5957691216057308) * math::detail::mul_add(V(0.134145), x * x, V(1));
 }
+/// The argument becomes `rising_exp_most` here.
+template <class V>
+inline constexpr V gate_argument_most = sizeof(V) == sizeof(float) ? V(10.0514) : V(21.1569);
 
 /// The slopes, as operations of their own: their exponentials are those of their gates.
 struct gelu_slope_op : series_op<1> {
     static constexpr std::string_view name = "gelu_slope";
     template <class V>
     TG_HD static constexpr V value(V x) {
-        const V near = within_a_thousand(x);
-        const normal_gate<V> gate(near);
-        return math::detail::mul_add(near, gate.density, gate.value);
+        if constexpr (sizeof(V) == sizeof(float)) {
+            return gated_slope(x, math::detail::gelu_slope_tail(gate_magnitude(x, V(150))));
+        } else {
+            const V near = within_a_thousand(x);
+            const normal_gate<V> gate(near);
+            return math::detail::mul_add(near, gate.density, gate.value);
+        }
     }
     // p(x) (2 - x^2)
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
@@ -83,9 +103,9 @@ struct gelu_tanh_slope_op : series_op<1> {
     static constexpr std::string_view name = "gelu_tanh_slope";
     template <class V>
     TG_HD static constexpr V value(V x) {
-        const V near = within_a_thousand(x);
-        const logistic_gate<V> gate(gate_argument(near));
-        return gate.value * math::detail::mul_add(near * gate_slope(near), gate.rest, V(1));
+        const V a = gate_magnitude(x, gate_argument_most<V>), tail = logistic_tail(gate_argument(a));
+        const V inner = V(1) - math::detail::product(a * gate_slope(a), V(1) - tail);
+        return gated_slope(x, math::detail::product(tail, inner));
     }
     // With u the gate's argument and s = sigmoid(u): s (1 - s) (2 u' + x u'' + x u'^2 (1 - 2 s))
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
@@ -102,9 +122,9 @@ struct swish_slope_op : series_op<1> {
     static constexpr std::string_view name = "swish_slope";
     template <class V>
     TG_HD static constexpr V value(V x) {
-        const V near = within_a_thousand(x);
-        const logistic_gate<V> gate(near);
-        return gate.value * math::detail::mul_add(near, gate.rest, V(1));
+        const V a = gate_magnitude(x, math::detail::rising_exp_most<V>), tail = logistic_tail(a);
+        const V inner = V(1) - math::detail::product(a, V(1) - tail);
+        return gated_slope(x, math::detail::product(tail, inner));
     }
     // s (1 - s) (2 + x (1 - 2 s))
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
@@ -122,8 +142,12 @@ struct gelu_op : series_op<1> {
     static constexpr std::string_view name = "gelu";
     template <class V>
     TG_HD static constexpr V value(V x) {
-        const V near = detail::not_far_below(x);
-        return near * detail::normal_gate<V>(near).value;
+        if constexpr (sizeof(V) == sizeof(float)) {
+            return detail::gated(x, math::detail::normal_tail_times(math::detail::magnitude_up_to(x, V(40))));
+        } else {
+            const V near = detail::not_far_below(x);
+            return near * detail::normal_gate<V>(near).value;
+        }
     }
     // P(x) + x p(x), p the density
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<detail::gelu_slope_op>(x); }
@@ -134,8 +158,8 @@ struct gelu_tanh_op : series_op<1> {
     static constexpr std::string_view name = "gelu_tanh";
     template <class V>
     TG_HD static constexpr V value(V x) {
-        const V near = detail::not_far_below(x);
-        return near * detail::logistic_gate<V>(detail::gate_argument(near)).value;
+        const V a = math::detail::magnitude_up_to(x, detail::gate_argument_most<V>);
+        return detail::gated(x, a / (V(1) + math::detail::rising_exp(detail::gate_argument(a))));
     }
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<detail::gelu_tanh_slope_op>(x); }
 };
@@ -145,7 +169,8 @@ struct swish_op : series_op<1> {
     static constexpr std::string_view name = "swish";
     template <class V>
     TG_HD static constexpr V value(V x) {
-        return detail::not_far_below(x) * detail::logistic_gate<V>(x).value;
+        const V a = math::detail::magnitude_up_to(x, math::detail::rising_exp_most<V>);
+        return detail::gated(x, a / (V(1) + math::detail::rising_exp(a)));
     }
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<detail::swish_slope_op>(x); }
 };
