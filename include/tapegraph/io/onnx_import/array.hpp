@@ -15,12 +15,24 @@
 
 namespace tapegraph::io::onnx_import {
 
-/// Elements in row-major order. Integers that stand for extents may be symbolic (core/extent.hpp).
+/// Elements in row-major order. Integers that stand for extents may be symbolic (core/extent.hpp). Copies share the
+/// elements, also with `tensor()`, until one of them is written.
 class array {
 public:
     array() = default;
-    array(dtype type, std::vector<std::int64_t> dims)
-        : type_(type), dims_(std::move(dims)), bytes_(static_cast<std::size_t>(size()) * size_of(type)) {}
+    /// Zeros.
+    array(dtype type, std::vector<std::int64_t> dims) : array(unwritten(type, std::move(dims))) {
+        if (byte_count() > 0) std::memset(data(), 0, byte_count());
+    }
+    /// Elements that the caller writes, all of them.
+    static array unwritten(dtype type, std::vector<std::int64_t> dims) {
+        array a;
+        a.type_ = type;
+        a.dims_ = std::move(dims);
+        a.elements_ = a.rank() <= max_rank ? any_tensor(type, a.shape())
+                                           : any_tensor(dtype::u8, {static_cast<std::int64_t>(a.byte_count())});
+        return a;
+    }
 
     static array integers(const std::vector<std::int64_t>& items, bool scalar = false) {
         array a(dtype::i64,
@@ -39,8 +51,8 @@ public:
         return product;
     }
     std::size_t byte_count() const { return static_cast<std::size_t>(size()) * size_of(type_); }
-    void* data() { return bytes_.data(); }
-    const void* data() const { return bytes_.data(); }
+    void* data() { return elements_.write(); }
+    const void* data() const { return elements_.read(); }
     void set_dims(std::vector<std::int64_t> dims) { dims_ = std::move(dims); }
 
     /// Element i as an integer; floating elements are truncated.
@@ -73,15 +85,14 @@ public:
 
     /// The same elements with their axes in another order: axis i of the result is axis order[i] of this.
     array transposed(const std::vector<int>& order) const {
-        array to(type_, dims_);
+        std::vector<std::int64_t> dims = dims_;
+        for (std::size_t i = 0; i < order.size(); ++i) dims[i] = dims_[std::size_t(order[i])];
+        array to = unwritten(type_, dims);
+        if (size() == 0 || rank() == 0) return rank() == 0 ? *this : to;
         std::vector<std::int64_t> stride(dims_.size(), 1), step(dims_.size()), at(dims_.size(), 0);
         for (int i = rank() - 2; i >= 0; --i)
             stride[std::size_t(i)] = stride[std::size_t(i) + 1] * dims_[std::size_t(i) + 1];
-        for (std::size_t i = 0; i < order.size(); ++i) {
-            to.dims_[i] = dims_[std::size_t(order[i])];
-            step[i] = stride[std::size_t(order[i])];
-        }
-        if (size() == 0 || rank() == 0) return *this;
+        for (std::size_t i = 0; i < order.size(); ++i) step[i] = stride[std::size_t(order[i])];
         switch (size_of(type_)) {
         case 1: to.copy_strided<std::uint8_t>(*this, step, at); break;
         case 2: to.copy_strided<std::uint16_t>(*this, step, at); break;
@@ -93,12 +104,13 @@ public:
 
     /// The same elements with blocks of axis 1 in another order: block k of the result is block blocks[k] of this.
     array with_blocks(const std::vector<int>& blocks) const {
-        array to = *this;
+        array to = unwritten(type_, dims_);
         const std::size_t chunk = byte_count() / static_cast<std::size_t>(dims_[0]) / blocks.size();
+        auto* const out = static_cast<std::byte*>(to.data());
+        const auto* const in = static_cast<const std::byte*>(data());
         for (std::size_t i = 0; i < byte_count() / chunk; ++i)
-            std::memcpy(to.bytes_.data() + i * chunk,
-                        bytes_.data() +
-                            (i - i % blocks.size() + static_cast<std::size_t>(blocks[i % blocks.size()])) * chunk,
+            std::memcpy(out + i * chunk,
+                        in + (i - i % blocks.size() + static_cast<std::size_t>(blocks[i % blocks.size()])) * chunk,
                         chunk);
         return to;
     }
@@ -109,6 +121,7 @@ public:
         return tapegraph::shape(rank(), dims_.data());
     }
     any_tensor tensor() const {
+        if (elements_.type() == type_ && elements_.shape() == shape()) return elements_;
         any_tensor t(type_, shape());
         if (byte_count() > 0) std::memcpy(t.overwrite(), data(), byte_count());
         return t;
@@ -137,13 +150,14 @@ private:
     template <class T>
     T at(std::int64_t i) const {
         T value;
-        std::memcpy(&value, bytes_.data() + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
+        std::memcpy(&value, static_cast<const std::byte*>(data()) + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
         return value;
     }
 
     dtype type_ = dtype::f32;
     std::vector<std::int64_t> dims_;
-    std::vector<std::byte> bytes_;
+    any_tensor
+        elements_; // of this type and shape, unless set_dims gave another one or there are more axes than a tensor's
     bool extents_ = false; // whether the elements are extents
 };
 using array_pointer = std::shared_ptr<const array>;

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <tapegraph/core/element_types.hpp>
+#if !defined(_WIN32)
+#include <tapegraph/formats/mapped_file.hpp>
+#endif
 #include <tapegraph/io/onnx_import/file_model.hpp>
 
 #include <algorithm>
@@ -57,7 +60,7 @@ inline array read_external(const tensor_parts& p, dtype type, std::size_t bytes,
     if (offset > in.size() || length > in.size() - offset) // before memory is allocated for it
         throw data_error(one_line("'" + in.name() + "': has " + std::to_string(in.size()) + " bytes, tensor '" +
                                   p.name + "' ends at byte " + std::to_string(offset + length)));
-    array to(type, p.dims);
+    array to = array::unwritten(type, p.dims);
     in.read(to.data(), bytes, offset);
     return to;
 }
@@ -91,7 +94,7 @@ inline array array_of(const tensor_parts& p, const file_place& place, const wire
     if (!p.has_raw && !p.external)
         expect(*type == dtype::f32 ? p.floats.size() : *type == dtype::f64 ? p.doubles.size() : p.ints.size());
     if (p.external) return read_external(p, *type, count * size_of(*type), place, at);
-    array to(*type, p.dims);
+    array to = array::unwritten(*type, p.dims);
     if (p.has_raw) {
         if (!p.raw.empty()) std::memcpy(to.data(), p.raw.data(), p.raw.size());
         return to;
@@ -332,7 +335,12 @@ inline file_model read_model(std::string_view bytes, const std::string& file, co
 }
 
 inline file_model read_model(const files::path& path) {
+#if defined(_WIN32)
     const std::vector<std::uint8_t> bytes = read_file(path);
+#else
+    const mapped_file file(path, file_access::all); // tensors are copied once, out of the system's cache
+    const std::span<const std::byte> bytes = file.bytes();
+#endif
     const std::string name = path.string();
     const std::size_t slash = name.rfind('/');
     return read_model({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name,

@@ -23,7 +23,7 @@ inline const file_function* function_of(const file_model& m, const file_node& n)
 
 inline array array_of(const buffer_view& v, dtype type) {
     std::vector<std::int64_t> dims(v.extents, v.extents + v.rank);
-    array carrier(v.type, dims);
+    array carrier = array::unwritten(v.type, dims);
     if (carrier.byte_count() > 0) std::memcpy(carrier.data(), v.data, carrier.byte_count());
     if (type == v.type) return carrier;
     array to(type, dims);
