@@ -10,10 +10,11 @@ namespace tapegraph {
 
 namespace runtime {
 class kept_memory;
-}
+struct continuation;
+} // namespace runtime
 namespace cpu {
 struct interpreted_region;
-}
+} // namespace cpu
 
 /// A tensor as kernels see it: contiguous elements, row-major, extents known.
 struct buffer_view {
@@ -70,6 +71,9 @@ struct kernel_call {
     /// The instructions of an interpreted fused kernel (cpu/interpreter.hpp); null where it was
     /// compiled to a function.
     const cpu::interpreted_region* region = nullptr;
+    /// The next call, elementwise, which this kernel may run on each part of its result as soon as that is complete; null
+    /// where there is none. The kernel says so if it has (runtime/continuation.hpp).
+    runtime::continuation* next = nullptr;
 };
 
 using kernel_function = void (*)(const kernel_call&);

@@ -13,6 +13,7 @@
 #include <tapegraph/graph/numbered_draws.hpp>
 #include <tapegraph/graph/view_offsets.hpp>
 #include <tapegraph/ir/text.hpp>
+#include <tapegraph/runtime/continuation.hpp>
 #include <tapegraph/runtime/kept_memory.hpp>
 #include <tapegraph/runtime/memory.hpp>
 #include <tapegraph/runtime/scalar.hpp>
@@ -124,6 +125,9 @@ protected:
     // Writes the current addresses into every call.
     void connect();
 
+    // Finds the elementwise calls that may run inside the call before them.
+    void find_continuations();
+
     const program_view* view_;
     // The device whose memory it has, and the device whose kernels it calls; null: the CPU
     runtime::device_runtime *device_, *runs_on_;
@@ -134,6 +138,7 @@ protected:
     numbered<buffer_view> values_, operands_, outputs_;
     numbered<void*> given_; // per node: the destination of an output that does not go into the arena
     numbered<kernel_step> steps_;
+    numbered<runtime::continuation> continuations_; // per step: what may run inside it
     numbered<copy> copies_;
     input_addresses input_addresses_;
     lifetimes live_;
@@ -412,7 +417,20 @@ TG_DEFINITION void bound_program::connect() {
     for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
     if (moved_) captured_.clear(); // they contain addresses
     if (input_addresses_.empty() && device_ == nullptr) input_addresses_.find(*view_, values_, operands_, outputs_);
+    if (runs_on_ == nullptr) find_continuations();
     pointers_changed_ = moved_ = false;
+}
+
+TG_DEFINITION void bound_program::find_continuations() {
+    continuations_.assign(steps_.size(), {});
+    for (int s = 0; s + 1 < view_->steps.size(); ++s) {
+        const auto kind_of = [&](int step) {
+            return static_cast<kernel_kind>(view_->kernels[view_->steps[step].kernel].kind);
+        };
+        if (kind_of(s) != kernel_kind::operation || kind_of(s + 1) != kernel_kind::region) continue;
+        if (runtime::continuation::fits(steps_[s].call, placement_.scratch_bytes(s), steps_[s + 1].call))
+            continuations_[s] = {steps_[s + 1].run, &steps_[s + 1].call};
+    }
 }
 
 TG_DEFINITION bound_program::~bound_program() = default;

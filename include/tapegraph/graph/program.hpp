@@ -17,6 +17,7 @@ namespace tapegraph::ir {
 /// captures the steps, and later runs replay them as one device graph.
 class program : public bound_program {
     using base = bound_program;
+    using base::continuations_;
     using base::missing_variable_;
     using base::symbols_, base::fed_, base::numbers_, base::device_numbers_, base::captured_, base::on_host_;
     using base::view_, base::device_, base::values_, base::operands_, base::outputs_, base::steps_, base::copies_;
@@ -64,6 +65,8 @@ private:
 
     void begin(const random_state& random);
     void run_step(std::size_t s);
+    // Runs step s and, if that can be done inside it, the next one. Returns the last step that ran.
+    std::size_t run_with_next(std::size_t s);
     // Runs step by step, also on a device that has captured the steps.
     void run_observed(runtime::call_observer& who, bool check);
     void finish();
@@ -88,10 +91,13 @@ TG_DEFINITION void program::run(const random_state& random, bool check) {
     begin(random);
     if (runtime::call_observer* const who = runtime::observer(); who != nullptr) return run_observed(*who, check);
     const auto launch = [&] {
-        for (std::size_t s = 0; s < steps_.size(); ++s) {
-            run_step(s);
-            if (check) check_step(static_cast<int>(s));
-        }
+        for (std::size_t s = 0; s < steps_.size(); ++s)
+            if (check) {
+                run_step(s);
+                check_step(static_cast<int>(s));
+            } else {
+                s = run_with_next(s);
+            }
         finish();
     };
     if (device_ == nullptr || check || on_host_ > 0 || !runtime::capture_steps())
@@ -164,6 +170,21 @@ TG_DEFINITION void program::run_step(std::size_t s) {
     const auto* const random =
         reinterpret_cast<const random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
     runtime::run_on_host(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call, random);
+}
+
+TG_DEFINITION std::size_t program::run_with_next(std::size_t s) {
+    if (s >= continuations_.size() || continuations_[s].run == nullptr) return run_step(s), s;
+    runtime::continuation next = continuations_[s];
+    kernel_call& call = steps_[s].call;
+    call.next = &next;
+    try {
+        run_step(s);
+    } catch (...) {
+        call.next = nullptr;
+        throw;
+    }
+    call.next = nullptr;
+    return next.done ? s + 1 : s;
 }
 
 TG_DEFINITION void program::run_observed(runtime::call_observer& who, bool check) {

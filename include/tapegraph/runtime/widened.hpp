@@ -29,6 +29,7 @@ struct widened_call {
         }
         call.in = views;
         call.out = views + c.inputs;
+        call.next = nullptr; // reads the narrow result
         call.workspace = c.workspace == nullptr ? nullptr : static_cast<std::byte*>(c.workspace) + bytes;
     }
     widened_call(const widened_call&) = delete; // the call points into it

@@ -223,7 +223,9 @@ void depthwise_forward(const convolution_geometry& g, const T* x, const T* w, T*
             });
         if (epilogue.bias != nullptr || epilogue.relu)
             dispatch<depthwise_epilogue_body<T>>(epilogue.bias, epilogue.relu, g.out_width, channels, to);
+        if (epilogue.next != nullptr) epilogue.next->on_rows(task * g.out_width, g.out_width);
     });
+    if (epilogue.next != nullptr) epilogue.next->done = true;
 }
 
 template <class T>

@@ -46,6 +46,15 @@ inline bool filters_stay(const convolution_geometry& g) {
            g.kernel_width * g.in_channels > 0 && g.out_width <= few_pixels;
 }
 
+/// Where each output pixel reads the input pixel at its own place alone, rows and images follow one another in memory:
+/// they are one line, whose tiles are whole however short a row is. The sums are the same.
+inline convolution_geometry in_one_line(convolution_geometry g) {
+    if (!unfolded_plan::plain(g) || g.groups != 1) return g;
+    g.in_width = g.out_width = g.batch * g.out_height * g.out_width;
+    g.batch = g.in_height = g.out_height = 1;
+    return g;
+}
+
 // A panel's share of k that stays in L2 while the pixels of a block stream past.
 inline constexpr std::int64_t panel_bytes = 512 * 1024;
 
@@ -142,6 +151,17 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
             add(p, u, std::min(kernel_rows, g.kernel_height - u), 0, row_k);
 }
 
+/// Runs what follows on a block of y that is complete.
+inline void continue_block(const convolution_geometry& g, const forward_plan& plan, const runtime::continuation& next,
+                           std::int64_t image, std::int64_t down, std::int64_t across) {
+    const std::int64_t row = down * plan.block_height, column = across * plan.block_width;
+    const std::int64_t rows = std::min(plan.block_height, g.out_height - row);
+    const std::int64_t columns = std::min(plan.block_width, g.out_width - column);
+    const std::int64_t first = (image * g.out_height + row) * g.out_width + column;
+    if (columns == g.out_width) return next.on_rows(first, rows * columns);
+    for (std::int64_t i = 0; i < rows; ++i) next.on_rows(first + i * g.out_width, columns);
+}
+
 template <class T>
 std::int64_t forward_filter_elements(const convolution_geometry& g, std::int64_t lanes) {
     return g.groups * panel_layout::padded(g.group_out(), lanes) * g.kernel_height * g.kernel_width * g.group_in();
@@ -196,12 +216,13 @@ void pack_filters(const convolution_geometry& g, const T* w, T* packed, std::int
 /// for an incomplete last panel, which is packed (detail::filters_stay). The workspace holds
 /// convolution_workspace_bytes.
 template <class T>
-void convolution_forward_packed(const convolution_geometry& g, const T* x, const T* packed, T* y, void* workspace,
+void convolution_forward_packed(const convolution_geometry& images, const T* x, const T* packed, T* y, void* workspace,
                                 const convolution_epilogue<T>& epilogue = {}, const T* w = nullptr) {
-    if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
-    const double work = detail::multiply_adds(g);
-    if (detail::is_depthwise(g))
-        return detail::depthwise_forward(g, x, packed, y, epilogue, detail::worth_threads(work));
+    if (images.batch <= 0 || images.out_height <= 0 || images.out_width <= 0 || images.out_channels <= 0) return;
+    const double work = detail::multiply_adds(images);
+    if (detail::is_depthwise(images))
+        return detail::depthwise_forward(images, x, packed, y, epilogue, detail::worth_threads(work));
+    const convolution_geometry g = detail::in_one_line(images);
     const auto& kernels = active_tile_kernels<T>();
     const detail::forward_plan plan(g);
     detail::workspace_cutter cut(workspace);
@@ -214,6 +235,7 @@ void convolution_forward_packed(const convolution_geometry& g, const T* x, const
     // two where the rows of w are better read in long pieces.
     const std::int64_t wanted = (w != nullptr ? 2 : 8) * thread_count();
     const std::int64_t shares = std::clamp<std::int64_t>(detail::divide_up(wanted, blocks), 1, panels);
+    runtime::continuation* const next = shares == 1 ? epilogue.next : nullptr; // else no task completes a block
     detail::for_tasks(blocks * shares, detail::worth_threads(work), [&](std::int64_t task, int thread) {
         const std::int64_t share = task % shares, block = task / shares;
         const std::int64_t across = block % plan.blocks_across;
@@ -221,7 +243,9 @@ void convolution_forward_packed(const convolution_geometry& g, const T* x, const
         const std::int64_t image = block / plan.blocks_across / plan.blocks_down;
         detail::forward_block(g, plan, kernels, x, packed, w, y, epilogue, scratch + thread * window, image, down,
                               across, panels * share / shares, panels * (share + 1) / shares);
+        if (next != nullptr) detail::continue_block(g, plan, *next, image, down, across);
     });
+    if (next != nullptr) next->done = true;
 }
 
 /// Bytes of filters arranged once for many forward passes; 0 where that saves nothing: where they

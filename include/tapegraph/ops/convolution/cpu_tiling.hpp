@@ -4,6 +4,7 @@
 #include <tapegraph/cpu/gemm_kernel.hpp>
 #include <tapegraph/cpu/tasks.hpp>
 #include <tapegraph/ops/convolution/geometry.hpp>
+#include <tapegraph/runtime/continuation.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,11 +19,12 @@ using tapegraph::convolution_geometry;
 
 enum class convolution_pass { forward, input_gradient, filter_gradient };
 
-/// The epilogue of y after the sum: + bias[out_channels], then max(0, .).
+/// The epilogue of y after the sum: + bias[out_channels], then max(0, .), then any elementwise kernel.
 template <class T>
 struct convolution_epilogue {
     const T* bias = nullptr;
     bool relu = false;
+    runtime::continuation* next = nullptr;
 };
 
 namespace detail {

@@ -190,7 +190,9 @@ void unfolded_forward(const convolution_geometry& g, const T* x, const T* w, T* 
             if (k + part < plan.k) rows.bias = nullptr, rows.relu = false;
             gemm(rows, scratch.product);
         }
+        if (epilogue.next != nullptr) epilogue.next->on_rows(image * plan.pixels, p.m);
     }
+    if (epilogue.next != nullptr) epilogue.next->done = true;
 }
 
 template <class T>

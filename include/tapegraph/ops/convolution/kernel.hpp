@@ -68,7 +68,8 @@ struct kernel<convolution_op, T> {
         return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::forward, c.kept != nullptr);
     }
     static void run(const kernel_call& c) { run(c, {}); }
-    static void run(const kernel_call& c, const cpu::convolution_epilogue<T>& epilogue) {
+    static void run(const kernel_call& c, cpu::convolution_epilogue<T> epilogue) {
+        epilogue.next = c.next;
         convolution_geometry g = shape_of(c);
         if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
             if constexpr (std::is_same_v<T, float>)
