@@ -26,7 +26,7 @@ set(tapegraph_headers_of_eager tapegraph.hpp)
 set(tapegraph_headers_of_formats formats/atomic_folder.hpp formats/csv.hpp formats/csv_reader.hpp formats/dlpack.hpp formats/folder_claim.hpp
     formats/foreign_values.hpp formats/npy.hpp formats/pickle.hpp formats/record_framing.hpp formats/safetensors_json.hpp
     formats/safetensors_shards.hpp formats/safetensors_reader.hpp formats/tensor_of_array.hpp)
-set(tapegraph_headers_of_graph tapegraph.hpp graph/traced_program.hpp)
+set(tapegraph_headers_of_graph tapegraph.hpp graph/scan.hpp graph/traced_program.hpp)
 set(tapegraph_headers_of_instructions graph/library_kernels.hpp)
 set(tapegraph_headers_of_io io/callbacks/checkpoints.hpp io/callbacks/saving.hpp io/checkpoint_manager.hpp io/foreign_weights.hpp
     io/graph_nodes.hpp io/own_operators.hpp io/weights.hpp io/weights_memory.hpp)

@@ -23,10 +23,15 @@ struct scan_layout {
     std::int64_t draws = 0; // of a step
 };
 
+/// The operation of a scan, with its builder.
+struct scan_operation {
+    step_builder step;
+    const operation* op;
+};
+
 /// The layout of a scan's results, found by tracing its step.
-template <class Builder>
-constexpr scan_layout layout_of_scan(trace& t, const scan_attributes& a, const list<int>& args,
-                                     std::source_location where = {}) {
+constexpr scan_layout layout_of_scan(const step_builder& builder, trace& t, const scan_attributes& a,
+                                     const list<int>& args, std::source_location where = {}) {
     scan_layout layout;
     list<operand_info> in(args.size());
     for (int k = 0; k < args.size(); ++k) in[k] = t.info(args[k]);
@@ -34,7 +39,7 @@ constexpr scan_layout layout_of_scan(trace& t, const scan_attributes& a, const l
     step_trace.extents = t.extents;
     scan_step step;
     step.where = where;
-    Builder::build(step_trace, in.begin(), a, step);
+    builder.build(step_trace, in.begin(), a, step);
     t.extents = step_trace.extents;
     detail::adopt_failure(t, step_trace);
     if (t.error.what != nullptr) return layout;
@@ -60,13 +65,12 @@ constexpr scan_layout layout_of_scan(trace& t, const scan_attributes& a, const l
 
 namespace detail {
 
-template <class Op>
-constexpr int append_scan(trace& t, const scan_attributes& a, const list<int>& args, std::int64_t size) {
-    static_assert(operation_binding<Op>::bound);
+constexpr int append_scan(trace& t, const operation& op, const scan_attributes& a, const list<int>& args,
+                          std::int64_t size) {
     shape target;
     target.attach(&t.extents);
     target.push_back({size, &t.extents});
-    return t.invoke(descriptor_of<Op>, attributes_to_words<Op>(a).value, &target, args.begin(), args.size());
+    return t.invoke(op, attributes_to_words<has_scan_attributes>(a).value, &target, args.begin(), args.size());
 }
 
 constexpr node scan_slice(trace& t, int flat, std::int64_t before, std::int64_t size) {
@@ -99,24 +103,28 @@ struct scan_value {
     }
 };
 
-/// A scan that keeps nothing for a derivative. Order is the number of derivatives between the
-/// user's scan and this one.
+/// A scan that keeps nothing for a derivative. Order is the number of derivatives between the user's
+/// scan and this one.
 template <class Builder, int Order>
 struct scan_op;
+
+template <class Builder, int Order>
+constexpr scan_operation operation_of_scan() {
+    static_assert(operation_binding<scan_op<Builder, Order>>::bound);
+    return {builder_of<Builder>, &descriptor_of<scan_op<Builder, Order>>};
+}
 
 /// The derivatives by all operands of a scan, computed by one scan in reverse time. `args` are the
 /// scan's operands, the values that the forward pass kept (the value of scan_keeping), and the
 /// adjoint of the result.
-template <class Builder, int Order>
-constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, const list<int>& args,
-                               std::uint64_t wanted) {
+constexpr list<int> scan_flows(trace& t, const scan_operation& derivative, const scan_attributes& attributes,
+                               const list<int>& args, std::uint64_t wanted) {
     scan_attributes a = attributes;
-    a.wanted[Builder::depth] = static_cast<std::int64_t>(wanted);
+    a.wanted[derivative.step.depth - 1] = static_cast<std::int64_t>(wanted);
     list<int> flows(args.size(), -1);
-    using derivative = scan_vjp<Builder>;
-    const scan_layout layout = layout_of_scan<derivative>(t, a, args);
+    const scan_layout layout = layout_of_scan(derivative.step, t, a, args);
     if (t.error.what != nullptr) return flows;
-    const int flat = detail::append_scan<scan_op<derivative, Order + 1>>(t, a, args, layout.size);
+    const int flat = detail::append_scan(t, *derivative.op, a, args, layout.size);
     for (int first = 0, last = 0; first < layout.parts.size(); first = last) {
         const scan_part& part = layout.parts[first];
         extent size(0, &t.extents);
@@ -134,25 +142,41 @@ constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, cons
 
 namespace detail {
 
-/// The derivative by one operand; all of them are traced when the first is requested. `args()` as
-/// for scan_flows.
-template <class Builder, int Order, class Args>
-constexpr int scan_flow(trace& t, const scan_attributes& a, int which, int adjoint, int output, std::uint64_t wanted,
-                        const Args& args) {
+/// The derivative of node `output`, a scan or the results of one, by one operand; all of them are traced
+/// when the first is requested. `keeping` computes the values that the derivative reads; it is null for
+/// results, whose operand 0 has them.
+constexpr int traced_scan_flow(trace& t, const scan_operation* keeping, const scan_operation& derivative,
+                               const scan_attributes& a, int which, int adjoint, const int* inputs, int output) {
+    const int before = keeping != nullptr ? 0 : 1; // operands that are none of the scan
+    const std::uint64_t wanted = t.wanted >> before;
     list_flows& known = t.many_flows;
     if (known.value != output || known.adjoint != adjoint || known.wanted != wanted) {
-        const list<int> operands = args();
-        if (t.error.what != nullptr) return -1;
-        const list<int> nodes = scan_flows<Builder, Order>(t, a, operands, wanted);
+        list<int> args;
+        for (int k = before; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
+        int kept = inputs[0];
+        if (keeping != nullptr) {
+            const scan_layout layout = layout_of_scan(keeping->step, t, a, args);
+            if (t.error.what != nullptr) return -1;
+            kept = append_scan(t, *keeping->op, a, args, layout.size);
+        }
+        args.push_back(kept);
+        args.push_back(adjoint);
+        const list<int> nodes = scan_flows(t, derivative, a, args, wanted);
         known.value = output;
         known.adjoint = adjoint;
         known.wanted = wanted;
         known.nodes = nodes;
     }
-    return known.nodes[which];
+    return known.nodes[which - before];
 }
 
 } // namespace detail
+
+// What the component runs (core/component.hpp).
+int scan_flow_at_run_time(trace& t, const scan_operation* keeping, const scan_operation& derivative,
+                          const scan_attributes& a, int which, int adjoint, const int* inputs, int output);
+void trace_scan_at_run_time(trace& t, const scan_operation& keeping, const operation& result, scan_attributes& a,
+                            const list<int>& args, std::source_location where, node* results);
 
 template <class Builder, int Order>
 struct scan_op : scan_value {
@@ -164,17 +188,10 @@ struct scan_op : scan_value {
             t.fail("scan: a derivative of a third derivative in graph mode; eager mode has it");
             return -1;
         } else {
-            return detail::scan_flow<Builder, Order>(t, a, which, adjoint, output, t.wanted, [&] {
-                list<int> args;
-                for (int k = 0; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
-                // Computes the values that the derivative reads.
-                using keeping = scan_keeping<Builder>;
-                const scan_layout layout = layout_of_scan<keeping>(t, a, args);
-                if (t.error.what != nullptr) return args;
-                args.push_back(detail::append_scan<scan_op<keeping, Order + 1>>(t, a, args, layout.size));
-                args.push_back(adjoint);
-                return args;
-            });
+            const scan_operation keeping = operation_of_scan<scan_keeping<Builder>, Order + 1>(),
+                                 derivative = operation_of_scan<scan_vjp<Builder>, Order + 1>();
+            return TG_RUNS_HERE ? detail::traced_scan_flow(t, &keeping, derivative, a, which, adjoint, inputs, output)
+                                : scan_flow_at_run_time(t, &keeping, derivative, a, which, adjoint, inputs, output);
         }
     }
     template <class Stage, int Node>
@@ -183,7 +200,7 @@ struct scan_op : scan_value {
     }
     /// For graphs that are made when the program runs.
     static void trace_step(const program_view& outer, int number, trace& t, scan_table& slots) {
-        detail::trace_scan_step<Builder>(outer, number, t, slots);
+        detail::trace_scan_step_at_run_time(builder_of<Builder>, outer, number, t, slots);
     }
 };
 
@@ -198,13 +215,9 @@ struct scan_result_op : scan_value {
     static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
                                     int output) {
         if (which == 0) return -1;
-        return detail::scan_flow<Builder, 0>(t, a, which - 1, adjoint, output, t.wanted >> 1, [&] {
-            list<int> args;
-            for (int k = 1; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
-            args.push_back(inputs[0]);
-            args.push_back(adjoint);
-            return args;
-        });
+        const scan_operation derivative = operation_of_scan<scan_vjp<Builder>, 1>();
+        return TG_RUNS_HERE ? detail::traced_scan_flow(t, nullptr, derivative, a, which, adjoint, inputs, output)
+                            : scan_flow_at_run_time(t, nullptr, derivative, a, which, adjoint, inputs, output);
     }
     template <class, int>
     static constexpr runtime::kernel_pair kernel_of() {
@@ -229,7 +242,76 @@ constexpr std::int64_t symbols_in(const extent_table& table, std::int64_t value)
     return found;
 }
 
+constexpr bool sequences_fit(trace& t, const scan_attributes& a, const list<int>& args) {
+    const int first = static_cast<int>(a.carries), axis = static_cast<int>(a.axis);
+    operand_info in[2]{t.info(args[first]), t.info(args[first])};
+    const auto refused = [&](const char* what, int count) {
+        t.fail(what, in, count);
+        return false;
+    };
+    if (axis < 0 || axis >= in[0].dims.rank()) return refused("scan: xs has no axis for time there", 1);
+    if (!at_least_or_required(in[0].dims[axis], 1, "scan")) return refused("scan: a sequence of no steps", 1);
+    if (a.sequences == 1) return true;
+    in[1] = t.info(args[first + 1]);
+    bool valid = in[1].type == dtype::boolean && in[1].dims.rank() > axis && in[1].dims.rank() <= in[0].dims.rank();
+    for (int i = 0; valid && i < in[1].dims.rank(); ++i) valid = equal_or_required(in[0].dims[i], in[1].dims[i]);
+    return valid || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
+}
+
+/// Appends the user's scan; `results` are the outputs over time and the last states.
+constexpr void traced_scan_results(trace& t, const scan_operation& keeping, const operation& result, scan_attributes& a,
+                                   const list<int>& args, std::source_location where, node* results) {
+    if (!sequences_fit(t, a, args)) return;
+    for (int k = 0; k < a.given(); ++k)
+        for (int i = 0; i < t.nodes[args[k]].rank; ++i)
+            a.symbols |= symbols_in(t.extents, t.pool[t.nodes[args[k]].dims + i]);
+    const scan_layout layout = layout_of_scan(keeping.step, t, a, args, where);
+    if (t.error.what != nullptr) return;
+    if (layout.draws != 0) { // all derivatives draw the same numbers again
+        const extent time = t.dims(args[static_cast<int>(a.carries)])[static_cast<int>(a.axis)];
+        a.draws = layout.draws;
+        a.ordinal = t.draw(extent(a.draws, &t.extents) * time);
+        a.symbols |= symbols_in(t.extents, a.draws);
+    }
+    const int results_at = layout.parts.size() - static_cast<int>(a.carries) - 1;
+    const scan_part& first = layout.parts[results_at];
+    const int record = append_scan(t, *keeping.op, a, args, layout.size);
+    list<int> operands;
+    operands.push_back(record);
+    for (const int arg : args) operands.push_back(arg);
+    const extent size = extent(layout.size, &t.extents) - extent(first.before, &t.extents);
+    const int flat = append_scan(t, result, a, operands, size.value);
+    for (int k = results_at; k < layout.parts.size(); ++k) {
+        scan_part part = layout.parts[k];
+        part.before = (extent(part.before, &t.extents) - extent(first.before, &t.extents)).value;
+        results[k - results_at] = scan_result(t, flat, part);
+    }
+}
+
+/// The symbols that occur in the last recorded cell.
+constexpr std::int64_t symbols_in_cell(trace& t, const trace& cell) {
+    std::int64_t found = 0;
+    for (int i = 0; i < cell.nodes.size(); ++i) {
+        for (int k = 0; k < cell.nodes[i].rank; ++k) found |= symbols_in(t.extents, cell.pool[cell.nodes[i].dims + k]);
+        if (cell.is(i, descriptor_of<extent_op>)) found |= symbols_in(t.extents, cell.words_of(i)[0]);
+    }
+    return found;
+}
+
 } // namespace detail
+
+#if TG_DEFINES(graph)
+TG_DEFINITION int scan_flow_at_run_time(trace& t, const scan_operation* keeping, const scan_operation& derivative,
+                                        const scan_attributes& a, int which, int adjoint, const int* inputs,
+                                        int output) {
+    return detail::traced_scan_flow(t, keeping, derivative, a, which, adjoint, inputs, output);
+}
+TG_DEFINITION void trace_scan_at_run_time(trace& t, const scan_operation& keeping, const operation& result,
+                                          scan_attributes& a, const list<int>& args, std::source_location where,
+                                          node* results) {
+    detail::traced_scan_results(t, keeping, result, a, args, where, results);
+}
+#endif
 
 } // namespace tapegraph::ir
 
@@ -289,7 +371,7 @@ private:
     template <int States, bool Masked, int Constants, class Cell>
     static void record(ir::trace& t, const Cell& user, ir::scan_attributes& a, list<int>& args,
                        std::source_location where) {
-        if (!sequences_fit(t, a, args)) return;
+        if (!ir::detail::sequences_fit(t, a, args)) return;
         list<operand_info> in;
         for (const int arg : args) in.push_back(t.info(arg));
         ir::cell_recording recording(t);
@@ -301,59 +383,17 @@ private:
         t.line = t.intern(where);
         if (t.error.what == nullptr) recording.finish(step, a, args);
         if (t.error.what != nullptr) return;
-        const ir::trace& cell = ir::scan_cells::current->all.back()->nodes;
-        for (int i = 0; i < cell.nodes.size(); ++i) {
-            for (int k = 0; k < cell.nodes[i].rank; ++k)
-                a.symbols |= ir::detail::symbols_in(t.extents, cell.pool[cell.nodes[i].dims + k]);
-            if (cell.is(i, ir::descriptor_of<ir::extent_op>))
-                a.symbols |= ir::detail::symbols_in(t.extents, cell.words_of(i)[0]);
-        }
+        a.symbols |= ir::detail::symbols_in_cell(t, ir::scan_cells::current->all.back()->nodes);
     }
 
     template <class Cell>
     static constexpr void trace_scan(ir::trace& t, ir::scan_attributes& a, list<int>& args, std::source_location where,
                                      graph_node* results) {
-        if (!sequences_fit(t, a, args)) return;
-        for (int k = 0; k < a.given(); ++k)
-            for (int i = 0; i < t.nodes[args[k]].rank; ++i)
-                a.symbols |= ir::detail::symbols_in(t.extents, t.pool[t.nodes[args[k]].dims + i]);
-        using keeping = ir::scan_keeping<Cell>;
-        const ir::scan_layout layout = ir::layout_of_scan<keeping>(t, a, args, where);
-        if (t.error.what != nullptr) return;
-        if (layout.draws != 0) { // all derivatives draw the same numbers again
-            const extent time = t.dims(args[static_cast<int>(a.carries)])[static_cast<int>(a.axis)];
-            a.draws = layout.draws;
-            a.ordinal = t.draw(extent(a.draws, &t.extents) * time);
-            a.symbols |= ir::detail::symbols_in(t.extents, a.draws);
-        }
-        const int results_at = layout.parts.size() - static_cast<int>(a.carries) - 1;
-        const ir::scan_part& first = layout.parts[results_at];
-        const int record = ir::detail::append_scan<ir::scan_op<keeping, 1>>(t, a, args, layout.size);
-        list<int> operands;
-        operands.push_back(record);
-        for (const int arg : args) operands.push_back(arg);
-        const extent size = extent(layout.size, &t.extents) - extent(first.before, &t.extents);
-        const int result = ir::detail::append_scan<ir::scan_result_op<Cell>>(t, a, operands, size.value);
-        for (int k = results_at; k < layout.parts.size(); ++k) {
-            ir::scan_part part = layout.parts[k];
-            part.before = (extent(part.before, &t.extents) - extent(first.before, &t.extents)).value;
-            results[k - results_at] = ir::detail::scan_result(t, result, part);
-        }
-    }
-    static constexpr bool sequences_fit(ir::trace& t, const ir::scan_attributes& a, const list<int>& args) {
-        const int first = static_cast<int>(a.carries), axis = static_cast<int>(a.axis);
-        operand_info in[2]{t.info(args[first]), t.info(args[first])};
-        const auto refused = [&](const char* what, int count) {
-            t.fail(what, in, count);
-            return false;
-        };
-        if (axis < 0 || axis >= in[0].dims.rank()) return refused("scan: xs has no axis for time there", 1);
-        if (!at_least_or_required(in[0].dims[axis], 1, "scan")) return refused("scan: a sequence of no steps", 1);
-        if (a.sequences == 1) return true;
-        in[1] = t.info(args[first + 1]);
-        bool valid = in[1].type == dtype::boolean && in[1].dims.rank() > axis && in[1].dims.rank() <= in[0].dims.rank();
-        for (int i = 0; valid && i < in[1].dims.rank(); ++i) valid = equal_or_required(in[0].dims[i], in[1].dims[i]);
-        return valid || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
+        static_assert(ir::operation_binding<ir::scan_result_op<Cell>>::bound);
+        const ir::scan_operation keeping = ir::operation_of_scan<ir::scan_keeping<Cell>, 1>();
+        const ir::operation& result = ir::descriptor_of<ir::scan_result_op<Cell>>;
+        TG_RUNS_HERE ? ir::detail::traced_scan_results(t, keeping, result, a, args, where, results)
+                     : ir::trace_scan_at_run_time(t, keeping, result, a, args, where, results);
     }
 };
 

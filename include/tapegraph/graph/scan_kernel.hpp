@@ -27,7 +27,7 @@ constexpr frozen<C> freeze_step(const model_trace& t, const schedule& s, const s
 template <class Builder, class Stage, int Node>
 struct scan_program_stage {
     static constexpr void build(trace& t, schedule& s, scan_table& slots) {
-        trace_scan_step<Builder>(stage_view<Stage>(), Node, t, slots);
+        trace_scan_step(builder_of<Builder>, stage_view<Stage>(), Node, t, slots);
         simplify(t);
         fold_numbers(t);
         eliminate_common_subexpressions(t);

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/ops/scan/scan.hpp>
 
 /// One step of a scan as a trace of its own: the cell, the cell with the values that its derivative
 /// will read, or the derivative. A builder's `build(trace&, operands, attributes, step)` traces one
-/// of them.
+/// of them. Builders are types, because a scan's kernel is compiled for its builder; what is done with
+/// one takes it as a value (step_builder), so that it is compiled once for all of them.
 
 namespace tapegraph::ir {
 
@@ -54,6 +56,20 @@ struct scan_step {
     std::source_location where{};
 };
 
+/// A builder as a value.
+struct step_builder {
+    void (*build)(trace&, const operand_info*, const scan_attributes&, scan_step&);
+    int depth; ///< number of derivatives taken
+};
+template <class Builder>
+inline constexpr step_builder builder_of{&Builder::build, Builder::depth};
+
+// What the component runs (core/component.hpp).
+void keep_at_run_time(const step_builder& base, trace& t, const operand_info* in, const scan_attributes& a,
+                      scan_step& step);
+void differentiate_step_at_run_time(const step_builder& base, trace& t, const operand_info* in,
+                                    const scan_attributes& a, scan_step& step);
+
 namespace detail {
 
 /// Turns an error in a step's trace into an error of the trace that contains the scan.
@@ -84,9 +100,9 @@ constexpr void refuse_step(trace& t, const char* what, int first, int second) {
     t.fail(what, in, 2);
 }
 
-template <int States, bool Masked, int Constants>
-constexpr void check_cell(trace& t, const node* given, const node* value, int axis, int first_node) {
-    constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
+constexpr void check_cell(trace& t, const node* given, const node* value, int carries, bool masked, int constants,
+                          int axis, int first_node) {
+    const int first_constant = carries + (masked ? 2 : 1);
     for (int k = 0; k < carries; ++k) {
         const shape before = given[k].shape(), after = value[k].shape();
         bool same = given[k].type() == value[k].type() && before.rank() == after.rank();
@@ -98,14 +114,14 @@ constexpr void check_cell(trace& t, const node* given, const node* value, int ax
     const dtype type = given[0].type();
     const auto valid = [&](const node& n) { return !is_floating(n.type()) || n.type() == type; };
     bool one_type = is_floating(type) && value[carries].type() == type;
-    for (int k = 0; k < first_constant + Constants; ++k) one_type = one_type && valid(given[k]);
+    for (int k = 0; k < first_constant + constants; ++k) one_type = one_type && valid(given[k]);
     if (!one_type)
         return refuse_step(t, "scan: state, output and floating-point operands must have one element type",
                            given[0].id(), value[carries].id());
     if (value[carries].rank() < axis)
         return refuse_step(t, "scan: the cell's output has too few axes to have time at its axis", value[carries].id(),
                            given[carries].id());
-    for (int k = 0; Masked && k <= carries; ++k)
+    for (int k = 0; masked && k <= carries; ++k)
         if (value[k].rank() < given[carries + 1].rank())
             return refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),
                                given[carries + 1].id());
@@ -145,7 +161,7 @@ constexpr void trace_cell(trace& t, const Cell& cell, const operand_info* in, co
     node value[carries + 1];
     [&]<std::size_t... I>(std::index_sequence<I...>) { ((value[I] = std::get<I>(results)), ...); }
     (std::make_index_sequence<carries + 1>{});
-    check_cell<States, Masked, Constants>(t, given, value, axis, first_node);
+    check_cell(t, given, value, carries, Masked, Constants, axis, first_node);
     if (t.error.what != nullptr) return;
     if constexpr (Masked) {
         for (int k = 0; k < carries; ++k)
@@ -249,6 +265,69 @@ constexpr scan_pullback pull_back(trace& t, const scan_step& step, bool recomput
     return back;
 }
 
+constexpr void traced_keeping(const step_builder& base, trace& t, const operand_info* in, const scan_attributes& a,
+                              scan_step& step) {
+    list<int> kept;
+    {
+        trace scratch;
+        scratch.extents = t.extents;
+        scan_step inner;
+        inner.where = step.where;
+        base.build(scratch, in, a, inner);
+        if (scratch.error.what == nullptr) kept = pull_back(scratch, inner, a.recompute != 0, 0).kept;
+        adopt_failure(t, scratch);
+    }
+    if (t.error.what != nullptr) return;
+    scan_step inner;
+    inner.where = step.where;
+    base.build(t, in, a, inner);
+    step.inputs = inner.inputs;
+    for (const int id : kept) step.outputs.push_back({scan_role::sequence, id, -1, 0});
+    for (const scan_output& output : inner.outputs) step.outputs.push_back(output);
+}
+
+constexpr void traced_derivative(const step_builder& builder, trace& t, const operand_info* in,
+                                 const scan_attributes& a, scan_step& step) {
+    const int record = a.given() + 2 * builder.depth;
+    const auto wanted = [&](int operand) {
+        return operand >= 0 && (operand >= 64 || (a.wanted[builder.depth] >> operand & 1) != 0);
+    };
+    scan_step base;
+    base.where = step.where;
+    builder.build(t, in, a, base);
+    if (t.error.what != nullptr) return;
+    const scan_pullback back = pull_back(t, base, a.recompute != 0, record + 1);
+    if (t.error.what != nullptr) return;
+    step.inputs = back.adjoints;
+    for (const int id : back.kept) {
+        // Reads kept values instead of recomputing them.
+        entry& e = t.nodes[id];
+        e.op = &descriptor_of<input_op>;
+        e.arguments = 0;
+        e.words = t.words.push_back(0);
+        step.inputs.push_back({scan_role::sequence, id, record, 0, -1});
+    }
+    for (const scan_input& input : base.inputs)
+        if (input.role != scan_role::carry) step.inputs.push_back(input);
+    for (int k = 0; k < base.inputs.size(); ++k) {
+        const scan_input of = base.inputs[k];
+        if (!is_floating(t.nodes[of.node].type)) continue;
+        const int flow = back.flows[k] >= 0 ? back.flows[k] : zeros_like(t, of.node);
+        if (of.role == scan_role::carry) {
+            step.inputs[back.of_carry[k]].next = flow;
+            if (wanted(of.operand)) step.outputs.push_back({scan_role::carry, back.of_carry[k], of.operand, 0});
+        } else if (wanted(of.operand) && of.role == scan_role::sequence) {
+            step.outputs.push_back({scan_role::sequence, flow, of.operand, of.axis});
+        } else if (wanted(of.operand)) {
+            const shape dims = t.dims(of.node);
+            const int sum = t.input("", t.nodes[of.node].type, dims), terms[2]{sum, flow};
+            const int next = t.map(descriptor_of<add_op>, terms, 2);
+            step.outputs.push_back(
+                {scan_role::carry, step.inputs.push_back({scan_role::carry, sum, -1, 0, next}), of.operand, 0});
+        }
+    }
+}
+
 } // namespace detail
 
 /// A step that also returns, before its results, the values that its derivative reads.
@@ -257,23 +336,8 @@ struct scan_keeping {
     static constexpr int depth = Base::depth;
 
     static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-        list<int> kept;
-        {
-            trace scratch;
-            scratch.extents = t.extents;
-            scan_step inner;
-            inner.where = step.where;
-            Base::build(scratch, in, a, inner);
-            if (scratch.error.what == nullptr) kept = detail::pull_back(scratch, inner, a.recompute != 0, 0).kept;
-            detail::adopt_failure(t, scratch);
-        }
-        if (t.error.what != nullptr) return;
-        scan_step inner;
-        inner.where = step.where;
-        Base::build(t, in, a, inner);
-        step.inputs = inner.inputs;
-        for (const int id : kept) step.outputs.push_back({scan_role::sequence, id, -1, 0});
-        for (const scan_output& output : inner.outputs) step.outputs.push_back(output);
+        TG_RUNS_HERE ? detail::traced_keeping(builder_of<Base>, t, in, a, step)
+                     : keep_at_run_time(builder_of<Base>, t, in, a, step);
     }
 };
 
@@ -284,45 +348,20 @@ struct scan_vjp {
     static constexpr int depth = Base::depth + 1;
 
     static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-        const int record = a.given() + 2 * Base::depth;
-        const auto wanted = [&](int operand) {
-            return operand >= 0 && (operand >= 64 || (a.wanted[Base::depth] >> operand & 1) != 0);
-        };
-        scan_step base;
-        base.where = step.where;
-        Base::build(t, in, a, base);
-        if (t.error.what != nullptr) return;
-        const detail::scan_pullback back = detail::pull_back(t, base, a.recompute != 0, record + 1);
-        if (t.error.what != nullptr) return;
-        step.inputs = back.adjoints;
-        for (const int id : back.kept) {
-            // Reads kept values instead of recomputing them.
-            entry& e = t.nodes[id];
-            e.op = &descriptor_of<input_op>;
-            e.arguments = 0;
-            e.words = t.words.push_back(0);
-            step.inputs.push_back({scan_role::sequence, id, record, 0, -1});
-        }
-        for (const scan_input& input : base.inputs)
-            if (input.role != scan_role::carry) step.inputs.push_back(input);
-        for (int k = 0; k < base.inputs.size(); ++k) {
-            const scan_input of = base.inputs[k];
-            if (!detail::is_floating(t.nodes[of.node].type)) continue;
-            const int flow = back.flows[k] >= 0 ? back.flows[k] : detail::zeros_like(t, of.node);
-            if (of.role == scan_role::carry) {
-                step.inputs[back.of_carry[k]].next = flow;
-                if (wanted(of.operand)) step.outputs.push_back({scan_role::carry, back.of_carry[k], of.operand, 0});
-            } else if (wanted(of.operand) && of.role == scan_role::sequence) {
-                step.outputs.push_back({scan_role::sequence, flow, of.operand, of.axis});
-            } else if (wanted(of.operand)) {
-                const shape dims = t.dims(of.node);
-                const int sum = t.input("", t.nodes[of.node].type, dims), terms[2]{sum, flow};
-                const int next = t.map(descriptor_of<add_op>, terms, 2);
-                step.outputs.push_back(
-                    {scan_role::carry, step.inputs.push_back({scan_role::carry, sum, -1, 0, next}), of.operand, 0});
-            }
-        }
+        TG_RUNS_HERE ? detail::traced_derivative(builder_of<Base>, t, in, a, step)
+                     : differentiate_step_at_run_time(builder_of<Base>, t, in, a, step);
     }
 };
+
+#if TG_DEFINES(graph)
+TG_DEFINITION void keep_at_run_time(const step_builder& base, trace& t, const operand_info* in,
+                                    const scan_attributes& a, scan_step& step) {
+    detail::traced_keeping(base, t, in, a, step);
+}
+TG_DEFINITION void differentiate_step_at_run_time(const step_builder& base, trace& t, const operand_info* in,
+                                                  const scan_attributes& a, scan_step& step) {
+    detail::traced_derivative(base, t, in, a, step);
+}
+#endif
 
 } // namespace tapegraph::ir

@@ -40,8 +40,8 @@ struct has_scan_attributes {
 };
 
 /// The step of scan `number` of a trace. Carries are variables, which are updated at the end of the step.
-template <class Builder>
-constexpr void trace_scan_step(const program_view& outer, int number, trace& t, scan_table& slots) {
+constexpr void trace_scan_step(const step_builder& builder, const program_view& outer, int number, trace& t,
+                               scan_table& slots) {
     static_assert(operation_binding<variable_op>::bound && operation_binding<input_op>::bound);
     for (const auto& each : outer.atoms) t.extents.atoms.push_back(each);
     for (const auto& each : outer.monomials) t.extents.monomials.push_back(each);
@@ -56,10 +56,20 @@ constexpr void trace_scan_step(const program_view& outer, int number, trace& t, 
     tapegraph::detail::words<words> attributes{};
     for (int i = 0; i < words; ++i) attributes.value[i] = outer.words[scan.words + i];
     slots.attributes = std::bit_cast<scan_attributes>(attributes);
-    slots.backwards = Builder::depth % 2 != 0;
+    slots.backwards = builder.depth % 2 != 0;
     scan_step step;
-    Builder::build(t, in.begin(), slots.attributes, step);
+    builder.build(t, in.begin(), slots.attributes, step);
     name_step_values(t, step, slots);
 }
+
+/// The same for graphs that are made when the program runs.
+void trace_scan_step_at_run_time(const step_builder& builder, const program_view& outer, int number, trace& t,
+                                 scan_table& slots);
+#if TG_DEFINES_FOR_HOST(graph)
+TG_DEFINITION void trace_scan_step_at_run_time(const step_builder& builder, const program_view& outer, int number,
+                                               trace& t, scan_table& slots) {
+    trace_scan_step(builder, outer, number, t, slots);
+}
+#endif
 
 } // namespace tapegraph::ir::detail
