@@ -155,34 +155,32 @@ inline launch_rules& rules() {
     static launch_rules& r = *new launch_rules; // like imitation::instance()
     return r;
 }
-/// Runs a kernel.
-template <class... P, class... A>
-void launch(stream s, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
+/// Runs a kernel; `waits`: it may be launched early and then waits for what runs before it.
+inline void launch_bound(stream s, const char* operation, const launch_shape& shape, bool waits,
+                         simt::bound_kernel kernel) {
     check_launch(operation, shape);
     if (s != nullptr && s->device != current_device())
         throw device_error(std::string("launch of ") + operation + ": the stream is another device's");
     const std::lock_guard lock(imitation::instance().guard);
     ++imitation::instance().launches;
-    const launch_rules::launched it{operation, shape, reinterpret_cast<const void*>(kernel)};
+    const launch_rules::launched it{operation, shape, kernel.address()};
     const double cost = rules().cost ? rules().cost(it) : 1;
     const bool wrong = rules().wrong && rules().wrong(it);
-    bool early = false;
-    if constexpr (kernels::waits_for_predecessors<P...>) early = programmatic_launches();
+    const bool early = waits && programmatic_launches();
     if (early) ++imitation::instance().early;
-    enqueue(s, [operation, shape, kernel, cost, wrong, early,
-                values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {
+    enqueue(s, [operation, shape, cost, wrong, early, kernel = std::move(kernel)] {
         imitation::instance().clock += cost;
         if (wrong) return;
         const auto run = [&] {
-            std::apply(
-                [&](const P&... each) {
-                    simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative},
-                                           kernel, each...);
-                },
-                values);
+            simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative}, kernel);
         };
         early ? imitation::instance().run_early(operation, run) : run();
     });
+}
+template <class... P, class... A>
+void launch(stream s, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
+    launch_bound(s, operation, shape, kernels::waits_for_predecessors<P...>,
+                 simt::bound_kernel(kernel, std::forward<A>(arguments)...));
 }
 
 inline const imitation::residency& residents() {

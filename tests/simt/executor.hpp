@@ -4,9 +4,13 @@
 #include <simt/shared_memory.hpp>
 #include <simt/state.hpp>
 
+#include <array>
+#include <cstddef>
+#include <cstring>
 #include <exception>
-#include <tuple>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 /// Runs CUDA kernels on the CPU, with one fibre per CUDA thread and blocks in sequence (those of a
 /// cluster, or of a cooperative grid, together). For tests only: it finds mistakes and is not fast.
@@ -16,6 +20,53 @@
 /// memory, since the static kind exists only once.
 
 namespace simt {
+
+/// A kernel with its arguments, without their types: the arguments are bytes, as in a launch of CUDA. So what launches, queues and
+/// runs kernels is compiled once, not for every kernel.
+class bound_kernel {
+public:
+    template <class... P, class... A>
+    explicit bound_kernel(void (*kernel)(P...), A&&... arguments)
+        : address_(reinterpret_cast<void (*)()>(kernel)), call_(&call<P...>) {
+        static_assert((std::is_trivially_copyable_v<P> && ...), "the arguments of a kernel are copied as bytes");
+        static_assert(((alignof(P) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) && ...));
+        bytes_.resize(layout<P...>()[sizeof...(P)]);
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            (put(layout<P...>()[I], static_cast<P>(std::forward<A>(arguments))), ...);
+        }
+        (std::index_sequence_for<P...>{});
+    }
+    const void* address() const { return reinterpret_cast<const void*>(address_); }
+    /// Calls the kernel as one thread, which has its own copies of the arguments.
+    void run() const { call_(*this); }
+
+private:
+    // The places of the arguments, and the number of bytes.
+    template <class... P>
+    static constexpr std::array<std::size_t, sizeof...(P) + 1> layout() {
+        std::array<std::size_t, sizeof...(P) + 1> places{};
+        [[maybe_unused]] std::size_t at = 0, i = 0;
+        ((at = (at + alignof(P) - 1) / alignof(P) * alignof(P), places[i++] = at, at += sizeof(P)), ...);
+        places[sizeof...(P)] = at;
+        return places;
+    }
+    template <class T>
+    void put(std::size_t at, const T& value) {
+        std::memcpy(bytes_.data() + at, &value, sizeof(T));
+    }
+    template <class... P>
+    static void call(const bound_kernel& it) {
+        static constexpr auto places = layout<P...>();
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            reinterpret_cast<void (*)(P...)>(it.address_)(*reinterpret_cast<const P*>(it.bytes_.data() + places[I])...);
+        }
+        (std::index_sequence_for<P...>{});
+    }
+
+    void (*address_)();
+    void (*call_)(const bound_kernel&);
+    std::vector<std::byte> bytes_;
+};
 
 class executor {
 public:
@@ -28,18 +79,7 @@ public:
         return t;
     }
 
-    template <class... P, class... A>
-    static void launch(const launch_config& config, void (*kernel)(P...), A&&... arguments) {
-        std::tuple<P...> values(static_cast<P>(std::forward<A>(arguments))...);
-        const auto body = [](void* opaque) {
-            auto& [function, all] = *static_cast<std::pair<void (*)(P...), std::tuple<P...>*>*>(opaque);
-            // Arguments are passed by value: every thread has its own copies.
-            std::apply([f = function](P... each) { f(each...); }, *all);
-        };
-        std::pair call(kernel, &values);
-        executor e(config, body, &call);
-        e.run();
-    }
+    static void launch(const launch_config& config, const bound_kernel& kernel) { executor(config, kernel).run(); }
 
     const launch_config& config() const { return config_; }
 
@@ -109,8 +149,8 @@ public:
     }
 
 private:
-    executor(const launch_config& config, void (*body)(void*), void* argument)
-        : config_(config), body_(body), argument_(argument), random_(current_settings().seed * 2654435769u + 12345) {
+    executor(const launch_config& config, const bound_kernel& kernel)
+        : config_(config), kernel_(kernel), random_(current_settings().seed * 2654435769u + 12345) {
         if (config.block.count() == 0 || config.block.count() > 1024) throw error("a block has 1 to 1,024 threads");
         if (config.grid.count() == 0) throw error("a grid has at least one block");
         if (config.cluster == 0 || config.grid.x % config.cluster != 0)
@@ -201,7 +241,7 @@ private:
         __tsan_acquire(&e); // the host's writes before the launch
 #endif
         try {
-            e.body_(e.argument_);
+            e.kernel_.run();
         } catch (...) {
             e.failure_ = std::current_exception();
         }
@@ -371,8 +411,7 @@ private:
     }
 
     launch_config config_;
-    void (*body_)(void*);
-    void* argument_;
+    const bound_kernel& kernel_;
     std::uint64_t random_;
     fiber home_;
     std::vector<thread*> team_, ready_;
@@ -387,7 +426,7 @@ private:
 /// Launches a kernel with the given blocks and threads.
 template <class... P, class... A>
 void launch(const launch_config& config, void (*kernel)(P...), A&&... arguments) {
-    executor::launch(config, kernel, std::forward<A>(arguments)...);
+    executor::launch(config, bound_kernel(kernel, std::forward<A>(arguments)...));
 }
 
 } // namespace simt

@@ -75,7 +75,7 @@ void one_block(const std::string& name, unsigned threads, std::size_t shared, Ke
     report(name, [&] {
         simt::launch_config config{1, threads};
         config.shared = shared;
-        simt::executor::launch(config, kernel, p);
+        simt::launch(config, kernel, p);
     });
 }
 
@@ -158,7 +158,7 @@ void attention(const std::string& name, std::int64_t features) {
         report("attention " + name + " " + what + " " + std::to_string(features), [&] {
             simt::launch_config config{1, kernels::flash_threads};
             config.shared = static_cast<std::size_t>(size) * sizeof(float);
-            simt::executor::launch(config, kernel, all, 1, results...);
+            simt::launch(config, kernel, all, 1, results...);
         });
     };
     one("forward", floats.forward(), &kernels::flash_forward<Products>, y.data(), of_queries.data());
@@ -216,10 +216,10 @@ void movement(const std::string& bits) {
     turn.rows = turn.columns = turn.in_column = turn.out_row = 64;
     turn.row_tiles = turn.column_tiles = kernels::divisor(2);
     const auto launch = [](unsigned threads, auto* kernel, const auto&... arguments) {
-        simt::executor::launch({1, threads}, kernel, arguments...);
+        simt::launch({1, threads}, kernel, arguments...);
     };
     report("transpose_tiles " + bits, [&] {
-        simt::executor::launch({1, {32, 8}}, &kernels::transpose_tiles<Word>, turn, in.data(), out.data());
+        simt::launch({1, {32, 8}}, &kernels::transpose_tiles<Word>, turn, in.data(), out.data());
     });
     if constexpr (sizeof(Word) >= 4) {
         report("scan_rows " + bits, [&] {
