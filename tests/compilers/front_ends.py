@@ -22,6 +22,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TESTS = ROOT / "tests"
@@ -45,6 +46,13 @@ NOT_OURS = ["-Wno-deprecated-declarations", "-Wno-unknown-warning-option", "-Wno
 FOLDERS = ["include", "cuda", "tests", "examples"]
 # One instruction set where tests are compiled; README's program has all of them, as users' programs do.
 ONE_SET = "-DTG_INSTRUCTION_SETS=4"
+# What programs, pages and most tests include is read, and instantiated, once for all of them: two precompiled umbrella headers, one
+# with the options of tests. A source that defines a macro of the library's before it includes it reads everything itself.
+UMBRELLA_FOLDERS = re.search(r"set\(tapegraph_folders_of_umbrella ([^)]*)\)",
+                             (TESTS / "CMakeLists.txt").read_text(encoding="utf-8"))[1].split()
+UMBRELLAS = {"tests": "#include <doctest/doctest.h>\n#include <tapegraph/tapegraph.hpp>\n",
+             "programs": "#include <tapegraph/tapegraph.hpp>\n"}
+OWN_MACRO = re.compile(r"^#define TG_|^#include <(?:cuda|simt)/", re.MULTILINE)
 MISSING = re.compile(r"fatal error: '?([^'\s:]+)'?(?: file not found|: No such file)")
 
 
@@ -64,6 +72,19 @@ class Compiler:
         self.budgets = BUDGETS[self.name]
         self.command = [*command, *OPTIONS, *NOT_OURS, *self.budgets, *(f"-I{ROOT / folder}" for folder in FOLDERS),
                         *(argument for folder in includes for argument in ("-isystem", folder))]
+        self.umbrellas = {}
+
+    def precompile(self, folder, kind):
+        """Makes one of UMBRELLAS; without it, where the compiler refuses it, every source reads the headers."""
+        header = pathlib.Path(folder, f"{kind}.hpp")
+        header.write_text(UMBRELLAS[kind], encoding="utf-8")
+        made = f"{header}.{'pch' if self.name == 'clang' else 'gch'}"
+        language = ["-x", "c++-header", *(["-fpch-instantiate-templates"] if self.name == "clang" else [])]
+        options = [option for option in self.command if option != "-fsyntax-only"] + ([ONE_SET] if kind == "tests" else [])
+        code, output, seconds = ran([*options, *language, str(header), "-o", made])
+        if code == 0:
+            self.umbrellas[kind] = str(header)
+        return f"{seconds:6.1f} s  precompiled umbrella of {kind}" + ("" if code == 0 else f": refused\n{output}"), code == 0
 
 
 def candidates():
@@ -89,10 +110,21 @@ def ran(command):
     return process.returncode, output, used.ru_utime + used.ru_stime
 
 
-def compiled(compiler, source, more=()):
+def compiled(compiler, source, more=(), kind="programs"):
     """The output of the front end, None where it has nothing to say; its seconds."""
-    code, output, seconds = ran([*compiler.command, *more, str(source)])
-    return None if code == 0 else output or f"ends with {code}\n", seconds
+    before = 0
+    if kind in compiler.umbrellas:
+        code, _, before = ran([*compiler.command, *more, "-include", compiler.umbrellas[kind], str(source)])
+        if code == 0:
+            return None, before
+    code, output, seconds = ran([*compiler.command, *more, str(source)]) # which decides
+    return None if code == 0 else output or f"ends with {code}\n", before + seconds
+
+
+def reads_umbrella(source):
+    text = source.read_text(encoding="utf-8")
+    given = source.relative_to(TESTS).parts[0] in UMBRELLA_FOLDERS or "#include <tapegraph/tapegraph.hpp>" in text
+    return given and not OWN_MACRO.search(text)
 
 
 def missing_header(output):
@@ -106,7 +138,7 @@ def first_of(compiler, files):
     lacking = []
     for source in files:
         name = source.relative_to(ROOT).as_posix()
-        output, seconds = compiled(compiler, source, [ONE_SET])
+        output, seconds = compiled(compiler, source, [ONE_SET], "tests" if reads_umbrella(source) else "")
         if output is None:
             return f"{seconds:6.1f} s  {name}", True
         missing = missing_header(output)
@@ -130,9 +162,17 @@ def program(compiler, source):
 
 def blocks(compiler, page):
     """The blocks of a page that are no excerpts."""
-    code, output, seconds = ran([sys.executable, str(ROOT / "tools" / "check_snippets.py"), "--front-end", "--compiler",
-                                 compiler.called[0], str(page), "--", *compiler.called[1:], *NOT_OURS, *compiler.budgets])
-    return f"{seconds:6.1f} s  {page.relative_to(ROOT)}: {output.strip()}", code == 0
+    def checked(*more):
+        return ran([sys.executable, str(ROOT / "tools" / "check_snippets.py"), "--front-end", "--compiler", compiler.called[0],
+                    *more, str(page), "--", *compiler.called[1:], *NOT_OURS, *compiler.budgets])
+
+    code, before = 1, 0
+    if "programs" in compiler.umbrellas:
+        code, output, before = checked("--precompiled", compiler.umbrellas["programs"])
+    seconds = 0
+    if code:
+        code, output, seconds = checked()
+    return f"{before + seconds:6.1f} s  {page.relative_to(ROOT)}: {output.strip()}", code == 0
 
 
 def record(compiler, what, where):
@@ -182,7 +222,11 @@ def main():
     everyones = [task for task in tasks if task[1] == ROOT / FOR_EACH]
     tasks = everyones + [task for task in tasks if task not in everyones][part - 1::parts]
     failed = 0
-    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        if len(tasks) > 2:
+            for done in pool.map(lambda kind: compiler.precompile(folder, kind), UMBRELLAS):
+                print(done[0], flush=True)
+                failed += not done[1]
         waiting = [pool.submit(task, compiler, argument) for task, argument in tasks]
         for done in concurrent.futures.as_completed(waiting):
             text, good = done.result()
