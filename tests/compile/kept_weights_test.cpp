@@ -50,6 +50,15 @@ using mixed_spec = tg::spec<float, tg::dyn, 12, 12, 3>;
 struct one_product {
     constexpr auto operator()(auto scope, auto x) const { return tg::dense(scope / "d", x, {.units = 64}); }
 };
+/// One variable in two shapes, whose filters are transformed alike but not in the same places.
+struct two_shapes {
+    constexpr auto operator()(auto scope, auto x) const {
+        const auto w = scope.template variable<float>("w", {3, 3, 8, 16});
+        const tg::conv2d_options fast{.padding = tg::padding::same(), .algorithm = tg::convolution_algorithm::winograd};
+        const auto wide = tg::conv2d(x, w, fast);
+        return tg::conv2d(wide, tg::reshape(w, {3, 3, 16, 8}), fast);
+    }
+};
 using reference = decltype(tg::compile<tg::eager>(mixed{}, mixed_spec{}));
 
 template <class Mode>
@@ -256,6 +265,15 @@ TEST_CASE("what programs keep: from the second run on, once for all programs, an
         }
         tg::set_kept_memory(true);
     });
+}
+
+TEST_CASE("one variable in two shapes is kept twice") {
+    const as_users_do settings;
+    const tg::spec<float, tg::dyn, 16, 16, 8> inputs;
+    auto model = tg::compile<tg::graph>(two_shapes{}, inputs, {.seed = 3});
+    auto fresh = tg::compile<tg::eager>(two_shapes{}, inputs, {.seed = 3});
+    const auto x = noise<float>({2, 16, 16, 8}, 1);
+    for (int run = 0; run < 3; ++run) CHECK(same_bits(model.predict(x), fresh.predict(x)));
 }
 
 TEST_CASE("threads that predict share what is kept, and a limit of memory only ends that") {

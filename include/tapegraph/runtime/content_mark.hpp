@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/core/config.hpp>
+
 #include <atomic>
 #include <cstdint>
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/shape.hpp>
 #include <tapegraph/runtime/memory.hpp>
 
 #include <array>
@@ -30,9 +31,9 @@ struct kept_block {
 /// The blocks that some program holds.
 class kept_blocks {
 public:
-    /// The number of the elements (runtime/content_mark.hpp), the place in the variable, and the
-    /// kernel's key.
-    using id = std::array<std::int64_t, 6>;
+    /// The number of the elements (runtime/content_mark.hpp), the place in the variable, the kernel's
+    /// key, and the operand's rank and extents, which differ where one variable is seen in two shapes.
+    using id = std::array<std::int64_t, 7 + max_rank>;
 
     static kept_blocks& instance();
 
