@@ -114,6 +114,50 @@ TEST_CASE_TEMPLATE("attention: the same bits on any number of threads, and accur
     }
 }
 
+TEST_CASE_TEMPLATE("attention: blocks of queries that go through the keys side by side have the bits of each alone", T,
+                   float, double) {
+    // 18 blocks of 64 queries are more than one group; under the causal mask each sees another number of keys.
+    cpu::attention_shape s;
+    s.batch = 1, s.time = s.steps = 1091, s.heads = 1, s.depth = 4, s.width = 3, s.scale = 0.5;
+    for (const bool causal : {false, true}) {
+        CAPTURE(causal);
+        s.causal = causal;
+        problem<T> all(s);
+        const int before = cpu::detail::thread_setting();
+        set_thread_count(1);
+        const results<T> together = all.run();
+        for (std::int64_t first = 0; first < s.time; first += 64) {
+            cpu::attention_shape part = s;
+            part.time = std::min<std::int64_t>(64, s.time - first);
+            part.offset = first;
+            problem<T> alone(part);
+            alone.k = all.k, alone.v = all.v;
+            std::copy_n(all.q.begin() + first * s.depth, part.time * s.depth, alone.q.begin());
+            const results<T> r = alone.run();
+            CHECK(std::equal(r.y.begin(), r.y.end(), together.y.begin() + first * s.width));
+            CHECK(std::equal(r.numbers.begin(), r.numbers.end(), together.numbers.begin() + 2 * first));
+        }
+        for (const int threads : {2, 3, 16}) {
+            set_thread_count(threads);
+            CHECK(all.run().y == together.y);
+        }
+        set_thread_count(1);
+        // An infinite value counts only for the queries that see it, and its block is computed again.
+        if (causal) {
+            all.v[static_cast<std::size_t>(1000 * s.width)] = std::numeric_limits<T>::infinity();
+            const results<T> infinite = all.run();
+            CHECK(std::equal(together.y.begin(), together.y.begin() + 960 * s.width, infinite.y.begin()));
+            for (std::int64_t i = 960 * s.width; i < 1000 * s.width; ++i) // sums are rounded otherwise there
+                CHECK(infinite.y[static_cast<std::size_t>(i)] ==
+                      doctest::Approx(together.y[static_cast<std::size_t>(i)]).epsilon(1e-4));
+            for (std::int64_t i = 1000; i < s.time; ++i)
+                CHECK(std::isinf(infinite.y[static_cast<std::size_t>(i * s.width)]));
+            CHECK(std::isfinite(infinite.y[static_cast<std::size_t>(1000 * s.width + 1)]));
+        }
+        set_thread_count(before);
+    }
+}
+
 TEST_CASE_TEMPLATE("attention: keys at both ends that a bias hides from all queries change no bit", T, float, double) {
     constexpr T hidden = -std::numeric_limits<T>::infinity();
     struct range {

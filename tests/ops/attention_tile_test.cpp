@@ -26,7 +26,7 @@ float sum(float a, float b, float c) {
 /// e^x by the same steps as attention's, each rounding where it is written.
 float exponential(float x) {
     if (std::isnan(x)) return x;
-    if (x < -87) return 0;
+    if (x < -88) return 0;
     const float magic = 0x1.8p23f; // 1.5 * 2^23: the number's low bits are the exponent
     const float t = sum(x, 1.44269504f, magic), k = t - magic;
     const float high = tapegraph::math::detail::traits<float>::ln2_high,
@@ -34,7 +34,7 @@ float exponential(float x) {
     const float r = sum(-k, low, sum(-k, high, x));
     float q = 0.00138823956f;
     for (const float coefficient : {0.00836718082f, 0.041667223f, 0.16666539f, 0.49999997f}) q = sum(q, r, coefficient);
-    return std::ldexp(sum(q * r, r, r) + 1, static_cast<int>(k));
+    return k <= -127 ? 0 : std::ldexp(sum(sum(q, r, 1), r, 1), static_cast<int>(k));
 }
 
 bool same(float a, float b) {

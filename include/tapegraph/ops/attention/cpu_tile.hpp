@@ -41,6 +41,8 @@ namespace attention_detail {
 /// Queries and keys of a tile: the scores of both and what the products read of them stay in L2,
 /// and so many keys keep the numbers of a query in registers for long.
 inline constexpr std::int64_t most_queries = 64, most_keys = 128;
+/// So many blocks of queries at most go through the keys side by side.
+inline constexpr std::int64_t most_grouped = 16;
 /// So many rows of a bias are looked through for keys that nobody sees.
 inline constexpr std::int64_t most_scanned = 4;
 
@@ -193,22 +195,22 @@ TG_INLINE T fused_sum(T a, T b, T c) {
         return __builtin_fma(a, b, c);
 }
 
-/// e^x for what is at most 0 up to rounding, or NaN; 0 where the result would not be normal.
+/// e^x for what is at most 0 up to rounding, or NaN; 0 below -87.7.
 template <class Isa, class T>
 TG_INLINE T exp_of_negative(T x) {
     if constexpr (sizeof(T) == sizeof(float)) {
         using math::detail::traits;
-        // x = k ln 2 + r; the polynomial is that of math::exp, with fewer roundings.
-        const T t = fused_sum<Isa>(x, T(traits<T>::log2_e), T(traits<T>::round_magic)), k = t - traits<T>::round_magic;
-        const T r = fused_sum<Isa>(-k, T(traits<T>::ln2_low), fused_sum<Isa>(-k, T(traits<T>::ln2_high), x));
+        // x = k ln 2 + r; the polynomial is that of math::exp, with fewer roundings. At the bound 2^k is 0.
+        const T c = math::detail::select(x < T(-88), T(-88), x);
+        const T t = fused_sum<Isa>(c, T(traits<T>::log2_e), T(traits<T>::round_magic)), k = t - traits<T>::round_magic;
+        const T r = fused_sum<Isa>(-k, T(traits<T>::ln2_low), fused_sum<Isa>(-k, T(traits<T>::ln2_high), c));
         T q = fused_sum<Isa>(T(0.00138823956f), r, T(0.00836718082f));
         q = fused_sum<Isa>(q, r, T(0.041667223f));
         q = fused_sum<Isa>(q, r, T(0.16666539f));
         q = fused_sum<Isa>(q, r, T(0.49999997f));
-        const T e = fused_sum<Isa>(q * r, r, r) + T(1);
-        const auto power = math::detail::to_bits(t) << traits<T>::mantissa; // of 2^k, without the bias
-        const T y = math::detail::from_bits<T>(math::detail::to_bits(e) + power);
-        return math::detail::select(x < T(-87), T(0), math::detail::select(x != x, x, y));
+        const T e = fused_sum<Isa>(fused_sum<Isa>(q, r, T(1)), r, T(1));
+        const auto field = math::detail::to_bits(t) - math::detail::to_bits(T(traits<T>::round_magic));
+        return math::detail::product(e, math::detail::from_exponent<T>(field + traits<T>::bias));
     } else {
         return math::exp(x);
     }
