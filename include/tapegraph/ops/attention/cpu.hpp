@@ -30,8 +30,17 @@ std::int64_t query_group(const attention_shape& s) {
         most_grouped);
 }
 
-/// What one thread needs: a block of queries, one of keys, and their scores. What the forward pass keeps of a
-/// query is there for each block of a group, one after the other.
+/// The same of blocks of keys, in the derivative: keys, values and their derivatives.
+template <class T>
+std::int64_t key_group(const attention_shape& s) {
+    const std::int64_t bytes = most_keys * 2 * (s.depth + s.width) * static_cast<std::int64_t>(sizeof(T));
+    return std::clamp<std::int64_t>(
+        std::min((std::int64_t{1} << 19) / std::max<std::int64_t>(bytes, 1), divide_up(s.steps, most_keys)), 1,
+        most_grouped);
+}
+
+/// What one thread needs: a block of queries, one of keys, and their scores. What the forward pass keeps of
+/// queries, and the derivative of keys, is there for each block of a group, one after the other.
 template <class T>
 struct scratch {
     T *q, *dy;               ///< rows of the queries and of derivatives by results, padded to vectors
@@ -46,18 +55,18 @@ struct scratch {
         const std::int64_t depth = panel_layout::padded(s.depth, lanes), width = panel_layout::padded(s.width, lanes);
         const std::int64_t back = gradient ? 1 : 0, tile = most_queries * most_keys;
         q = cut.take<T>(most_queries * depth);
-        const std::int64_t group = gradient ? 1 : query_group<T>(s);
+        const std::int64_t group = gradient ? 1 : query_group<T>(s), key_blocks = gradient ? key_group<T>(s) : 1;
         q_panels = cut.take<T>(group * most_queries * s.depth);
         dy = cut.take<T>(back * most_queries * width);
         dy_panels = cut.take<T>(back * most_queries * s.width);
-        k = cut.take<T>(most_keys * depth);
-        v = cut.take<T>(most_keys * width);
+        k = cut.take<T>(key_blocks * most_keys * depth);
+        v = cut.take<T>(key_blocks * most_keys * width);
         scores = cut.take<T>(tile);
         slopes = cut.take<T>(back * tile);
         other = cut.take<T>(s.biased || s.drops ? tile : 0);
         line = cut.take<T>(s.drops ? tile : 0);
-        sums = cut.take<T>(gradient ? most_keys * depth : group * most_queries * width);
-        v_sums = cut.take<T>(back * most_keys * width);
+        sums = cut.take<T>(gradient ? key_blocks * most_keys * depth : group * most_queries * width);
+        v_sums = cut.take<T>(back * key_blocks * most_keys * width);
         largest = cut.take<T>(group * most_queries);
         total = cut.take<T>(group * most_queries);
         factor = cut.take<T>(most_queries);

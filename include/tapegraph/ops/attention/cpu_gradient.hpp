@@ -70,30 +70,51 @@ struct gradient_worker : tile_worker<T> {
                         to.q + (this->query_rows(of.q, s.depth) - of.q), s.heads * s.depth});
     }
 
-    /// A block of keys, and with `all` what queries get of it.
-    void keys_of(std::int64_t b, std::int64_t kv_head, std::int64_t block, bool all) {
+    /// Takes block `i` of a group of keys for the current one.
+    void use_keys(std::int64_t group_first, std::int64_t i, const scratch<T>& group) {
+        this->first_key = (group_first + i) * most_keys;
+        base::end_keys(s.steps);
+        at.k = group.k + i * most_keys * depth;
+        at.v = group.v + i * most_keys * width;
+        at.sums = group.sums + i * most_keys * depth;
+        at.v_sums = group.v_sums + i * most_keys * width;
+    }
+    /// `count` blocks of keys, for which a block of queries is copied once, and with `all` what queries get of them.
+    void keys_of(std::int64_t b, std::int64_t kv_head, std::int64_t group_first, std::int64_t count, bool all) {
+        const scratch<T> group = at;
         this->batch = b, this->head = kv_head * s.shared;
-        base::set_keys(block, s.steps);
-        std::fill_n(at.sums, keys * depth, T(0));
-        std::fill_n(at.v_sums, keys * width, T(0));
-        const std::int64_t row = base::key_row(), heads = s.kv_heads(), count = keys;
+        for (std::int64_t j = 0; j < count; ++j) {
+            use_keys(group_first, j, group);
+            base::set_keys(group_first + j, s.steps);
+            std::fill_n(at.sums, keys * depth, T(0));
+            std::fill_n(at.v_sums, keys * width, T(0));
+        }
         for (std::int64_t h = kv_head * s.shared; h < (kv_head + 1) * s.shared; ++h)
             for (std::int64_t i = 0; i < base::query_blocks(s); ++i) {
-                const bool sees = !s.causal || (i + 1) * most_queries + s.offset > this->first_key;
+                const bool sees = !s.causal || (i + 1) * most_queries + s.offset > group_first * most_keys;
                 if (!sees && !s.equal) continue;
                 set_queries(b, h, i);
-                if (end() <= this->first_key) continue;
-                base::end_keys(end());
-                make_slopes();
-                add_to_keys();
-                if (all) add_to_queries();
+                for (std::int64_t j = 0; j < count && end() > (group_first + j) * most_keys; ++j) {
+                    use_keys(group_first, j, group);
+                    base::end_keys(end());
+                    make_slopes();
+                    add_to_keys();
+                    if (all) add_to_queries();
+                }
             }
-        for (std::int64_t k = 0; k < count; ++k) {
-            const T *const dk = at.sums + k * depth, *const dv = at.v_sums + k * width;
-            T *const k_to = to.k + (row + k * heads) * s.depth, *const v_to = to.v + (row + k * heads) * s.width;
-            for (std::int64_t c = 0; c < s.depth; ++c) k_to[c] = dk[c] * static_cast<T>(s.scale);
-            std::copy_n(dv, s.width, v_to);
+        const std::int64_t heads = s.kv_heads();
+        this->head = kv_head * s.shared;
+        for (std::int64_t j = 0; j < count; ++j) {
+            use_keys(group_first, j, group);
+            const std::int64_t row = base::key_row();
+            for (std::int64_t k = 0; k < keys; ++k) {
+                const T *const dk = at.sums + k * depth, *const dv = at.v_sums + k * width;
+                T *const k_to = to.k + (row + k * heads) * s.depth, *const v_to = to.v + (row + k * heads) * s.width;
+                for (std::int64_t c = 0; c < s.depth; ++c) k_to[c] = dk[c] * static_cast<T>(s.scale);
+                std::copy_n(dv, s.width, v_to);
+            }
         }
+        at = group;
     }
     void queries_of(std::int64_t b, std::int64_t h, std::int64_t block) {
         set_queries(b, h, block);
@@ -154,13 +175,14 @@ void attention_gradient(const attention_shape& s, const attention_operands<T>& o
     // for each block of keys, which add in the same order.
     const std::int64_t heads = s.batch * s.kv_heads(), threads = thread_count();
     const bool apart = parallel && divide_up(heads, threads) * threads * 5 > heads * 7;
+    const std::int64_t group = key_group<T>(s);
     const std::int64_t query_blocks = tile_worker<T>::query_blocks(s), key_blocks = tile_worker<T>::key_blocks(s);
     const auto run = [&] {
         std::fill_n(to.q, queries, T(0));
         if (!apart) {
             each(heads, [&](auto& worker, std::int64_t head) {
-                for (std::int64_t j = 0; j < key_blocks; ++j)
-                    worker.keys_of(head / s.kv_heads(), head % s.kv_heads(), j, true);
+                for (std::int64_t j = 0; j < key_blocks; j += group)
+                    worker.keys_of(head / s.kv_heads(), head % s.kv_heads(), j, std::min(group, key_blocks - j), true);
             });
             return;
         }
@@ -168,9 +190,12 @@ void attention_gradient(const attention_shape& s, const attention_operands<T>& o
             const std::int64_t head = task / query_blocks;
             worker.queries_of(head / s.heads, head % s.heads, query_blocks - 1 - task % query_blocks);
         });
-        each(heads * key_blocks, [&](auto& worker, std::int64_t task) {
-            const std::int64_t head = task / key_blocks;
-            worker.keys_of(head / s.kv_heads(), head % s.kv_heads(), task % key_blocks, false);
+        // Some tasks for each thread.
+        const std::int64_t part = std::clamp<std::int64_t>(heads * key_blocks / (4 * threads), 1, group);
+        const std::int64_t parts = divide_up(key_blocks, part);
+        each(heads * parts, [&](auto& worker, std::int64_t task) {
+            const std::int64_t head = task / parts, first = task % parts * part;
+            worker.keys_of(head / s.kv_heads(), head % s.kv_heads(), first, std::min(part, key_blocks - first), false);
         });
     };
     run();
