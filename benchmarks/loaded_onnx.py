@@ -51,6 +51,12 @@ class Lstm(nn.Module):
 NETWORKS = {
     "ResNet-18": (lambda: vision.resnet18(weights=None), (3, 224, 224), torch.float32),
     "MobileNetV2": (lambda: vision.mobilenet_v2(weights=None), (3, 224, 224), torch.float32),
+    "MobileNetV3": (lambda: vision.mobilenet_v3_large(weights=None), (3, 224, 224), torch.float32),
+    "EfficientNet": (lambda: vision.efficientnet_b0(weights=None), (3, 224, 224), torch.float32),
+    "ShuffleNet": (lambda: vision.shufflenet_v2_x1_0(weights=None), (3, 224, 224), torch.float32),
+    "DenseNet": (lambda: vision.densenet121(weights=None), (3, 224, 224), torch.float32),
+    "ConvNeXt": (lambda: vision.convnext_tiny(weights=None), (3, 224, 224), torch.float32),
+    "ViT": (lambda: vision.vit_b_16(weights=None), (3, 224, 224), torch.float32),
     "encoder": (Encoder, (LENGTH, 512), torch.float32),
     "LSTM": (Lstm, (LENGTH, 128), torch.float32),
     "GPT-2 small": (lambda: networks.Gpt(768, 12, 12, 50257, 1024), (LENGTH,), torch.int64),

@@ -101,6 +101,59 @@ TEST_CASE("u64 beyond 2^63: order, division, shifts, bits, floating numbers") {
     check_equal<std::uint64_t>(results(node("ReduceMax", {"a"}, {"y"}), {{"a", a}}, {{"y", u64}})[0], words{most});
 }
 
+TEST_CASE("clips between known numbers are one operation and keep what is not a number") {
+    const float inf = std::numeric_limits<float>::infinity(), none = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<float> items{-inf, -7, -1.5F, -0.25F, -0.0F, 0, 0.5F, 2, 6, 6.5F, 1e30F, inf, none};
+    const auto count = static_cast<std::int64_t>(items.size());
+    tg::tensor<float> x(tg::any_tensor(tg::dtype::f32, {count}));
+    std::copy(items.begin(), items.end(), x.mutable_data());
+    struct bounds {
+        float low, high; // NaN: none
+        const tg::ir::operation* op;
+    };
+    using tg::ir::descriptor_of;
+    for (const bounds& b :
+         {bounds{0, 6, &descriptor_of<tg::relu6_op>}, bounds{0, none, &descriptor_of<tg::relu_op>},
+          bounds{-1.5F, 2, &descriptor_of<tg::clip_op>}, bounds{0, 5, &descriptor_of<tg::clip_op>},
+          bounds{2, -1, &descriptor_of<tg::clip_op>}, bounds{-inf, 6, &descriptor_of<tg::clip_op>},
+          bounds{-1, none, &descriptor_of<tg::maximum_op>}, bounds{none, 6, &descriptor_of<tg::minimum_op>}})
+        for (const int opset : {6, 11, 17}) {
+            CAPTURE(b.low);
+            CAPTURE(b.high);
+            CAPTURE(opset);
+            const bool low = !std::isnan(b.low), high = !std::isnan(b.high);
+            const auto as_number = [](const char* name, float v) {
+                const std::string bytes(reinterpret_cast<const char*>(&v), sizeof v);
+                return text(5, text(1, name) + varint(2 * 8 + 5) + bytes + number(20, 1));
+            };
+            std::string graph;
+            if (opset < 11)
+                graph = node("Clip", {"x"}, {"y"},
+                             (low ? as_number("min", b.low) : "") + (high ? as_number("max", b.high) : ""));
+            else
+                graph = node("Clip", {"x", low ? "low" : "", high ? "high" : ""}, {"y"}) +
+                        initializer<float>("low", f32, {}, {b.low}) + initializer<float>("high", f32, {}, {b.high});
+            const support::temporary_folder folder;
+            const tg::io::onnx_model net = loaded(
+                folder, model(graph + value(11, "x", f32, {std::to_string(count)}) + value(12, "y", f32, {}), opset));
+            const tg::tensor<float> y(net.predict({x})[0]);
+            for (std::int64_t i = 0; i < count; ++i) {
+                const float from = items[static_cast<std::size_t>(i)];
+                float wanted = low && from < b.low ? b.low : from;
+                wanted = high && wanted > b.high ? b.high : wanted;
+                CAPTURE(from);
+                CHECK((std::isnan(from) ? std::isnan(y.data()[i]) : y.data()[i] == wanted));
+            }
+            tg::ir::model_trace t;
+            net.trace_prediction(t);
+            int found = 0, others = 0;
+            for (const tg::ir::entry& e : t.nodes)
+                if (e.op->kind == tg::operation_kind::map) ++(e.op == b.op ? found : others);
+            CHECK(found == 1);
+            CHECK(others == 0);
+        }
+}
+
 TEST_CASE("the extremes of no elements") {
     const tg::any_tensor none(tg::dtype::f32, {2, 0, 3});
     const auto y = results(node("ReduceMax", {"x", "axes"}, {"y"}, attribute("keepdims", 0)) + list("axes", {1}),

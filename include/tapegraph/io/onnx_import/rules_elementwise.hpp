@@ -134,14 +134,30 @@ inline void selection(call& c) {
     c.give_laid(0, eval(where(in.x[0], in.x[1], in.x[2])), c.type(1), in.axes);
 }
 
+/// Between two known numbers: one operation, whose gradient reads one value (of relu and relu6 the result), not two.
+inline node clipped(const node& x, std::optional<double> low, std::optional<double> high) {
+    if (low == 0.0 && high == 6.0) return eval(relu6(x));
+    if (low == 0.0 && !high) return eval(relu(x));
+    if (low && high) return eval(clip(x, *low, *high));
+    if (low) return eval(maximum(x, *low));
+    return high ? eval(minimum(x, *high)) : x;
+}
+
 inline void clip_rule(call& c) {
     c.ignore("consumed_inputs");
     std::vector<int> axes;
     const dtype type = c.type(0);
     node x = in_signed_order(as_it_lies(c, 0, axes), type);
+    const auto number = [&](int i) { // of operand i
+        const bool known = c.has(i) && c.known(i) != nullptr && c.known(i)->size() == 1 && is_floating(c.type(i));
+        return known ? std::optional<double>(c.known(i)->number(0)) : std::nullopt;
+    };
     if (c.opset() < 11) {
-        if (const attribute* low = c.find("min")) x = eval(maximum(x, static_cast<double>(low->f)));
-        if (const attribute* high = c.find("max")) x = eval(minimum(x, static_cast<double>(high->f)));
+        const attribute *const low = c.find("min"), *const high = c.find("max");
+        const auto of = [](const attribute* a) { return a == nullptr ? std::nullopt : std::optional<double>(a->f); };
+        x = clipped(x, of(low), of(high));
+    } else if (is_floating(type) && c.has(1) == number(1).has_value() && c.has(2) == number(2).has_value()) {
+        x = clipped(x, number(1), number(2));
     } else {
         const auto bound = [&](int i) {
             if (c.known(i) != nullptr && c.known(i)->size() == 1 && is_floating(c.type(i)))
