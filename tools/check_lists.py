@@ -86,6 +86,7 @@ ELEMENTS_BY_HAND = {
     "include/tapegraph/io/onnx/type_number.hpp": "numbers of ONNX",
     "include/tapegraph/io/graph_def.hpp": "numbers and names of TensorFlow",
     "include/tapegraph/formats/dlpack.hpp": "codes of DLPack",
+    "include/tapegraph/ops/compiled_kernels.hpp": "a list for rows that TG_FLOATING_TYPES itself makes",
     "include/tapegraph/formats/npy_format.hpp": "what NumPy has",
     "include/tapegraph/formats/hdf5_file.hpp": "names of Keras",
     "include/tapegraph/formats/safetensors_header.hpp": "names of safetensors",
