@@ -14,7 +14,7 @@ foreach(room convolution cumulative gather movement ordering pooling product ran
     set(tapegraph_headers_of_${room} ops/kernels.hpp)
 endforeach()
 list(APPEND tapegraph_headers_of_convolution ops/convolution/cpu_fast.hpp)
-list(APPEND tapegraph_headers_of_recurrent ops/recurrent/layers_kernel.hpp)
+list(APPEND tapegraph_headers_of_recurrent ops/recurrent/gru.hpp ops/recurrent/lstm.hpp ops/recurrent/simple_rnn.hpp)
 list(APPEND tapegraph_headers_of_reduction runtime/several_reductions.hpp)
 list(APPEND tapegraph_parts cluster data eager formats graph instructions io nn onnx operations regions registry runtime)
 set(tapegraph_headers_of_cluster distributed.hpp)

@@ -88,4 +88,6 @@ constexpr auto gru_with_state(const X& x, const W& kernel, const R& recurrent, c
 }
 no_such_option_in<gru_options> gru_with_state(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
+TG_COMPILED_LAYER(tapegraph::detail::gru_layer_cell)
+
 } // namespace tapegraph

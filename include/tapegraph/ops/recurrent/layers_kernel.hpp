@@ -66,3 +66,19 @@ TG_COMPILED_CELL(double, simple_rnn_cell)
 #undef TG_COMPILED_CELL
 
 } // namespace tapegraph::cpu
+
+/// The kernels of a layer's cell, for the end of the header that defines it.
+#define TG_COMPILED_LAYER_OF(T, ...)                                                                                   \
+    TG_COMPILED(recurrent, std::size_t recurrent_pass_bytes<__VA_ARGS__, T>(const kernel_call&, int, int, int, bool))  \
+    TG_COMPILED(recurrent, std::size_t recurrent_second_bytes<__VA_ARGS__, T>(const kernel_call&, int, int, int))      \
+    TG_COMPILED(recurrent, void run_recurrent_states<__VA_ARGS__, T>(const kernel_call&, int))                         \
+    TG_COMPILED(recurrent, void run_recurrent_result<__VA_ARGS__, T>(const kernel_call&, int))                         \
+    TG_COMPILED(recurrent, void run_recurrent<__VA_ARGS__, T>(const kernel_call&, int))                                \
+    TG_COMPILED(recurrent, void run_recurrent_gradient<__VA_ARGS__, T>(const kernel_call&, int))                       \
+    TG_COMPILED(recurrent, void run_recurrent_tangent<__VA_ARGS__, T>(const kernel_call&, int))                        \
+    TG_COMPILED(recurrent, void run_recurrent_second<__VA_ARGS__, T>(const kernel_call&, int))
+#define TG_COMPILED_LAYER(...)                                                                                         \
+    namespace runtime::detail {                                                                                        \
+    TG_COMPILED_LAYER_OF(float, __VA_ARGS__)                                                                           \
+    TG_COMPILED_LAYER_OF(double, __VA_ARGS__)                                                                          \
+    }

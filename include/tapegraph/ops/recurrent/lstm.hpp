@@ -78,4 +78,6 @@ constexpr auto lstm_with_state(const X& x, const W& kernel, const R& recurrent, 
 }
 no_such_option_in<lstm_options> lstm_with_state(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
+TG_COMPILED_LAYER(tapegraph::detail::lstm_layer_cell)
+
 } // namespace tapegraph

@@ -59,10 +59,12 @@ inline constexpr const char* cell_text = joined_text<Cell::name, Parts...>.text;
 
 /// The operands after R: with bit 3 of `Extras` the bias of the last gate's product [units], with
 /// bit 2 the initial states, with bit 0 a mask, with bit 1 the recurrent dropout's factors.
+constexpr bool is_recurrent_biased(int extras) { return (extras >> 3 & 1) != 0; }
+constexpr bool is_recurrent_initial(int extras) { return (extras & 4) != 0; }
 template <int Extras>
-inline constexpr int recurrent_biased = Extras >> 3 & 1;
+inline constexpr int recurrent_biased = is_recurrent_biased(Extras) ? 1 : 0;
 template <int Extras>
-inline constexpr bool recurrent_initial = (Extras & 4) != 0;
+inline constexpr bool recurrent_initial = is_recurrent_initial(Extras);
 /// The number of operands from x W + b on, and of those to which derivatives flow.
 template <class Cell, int Extras>
 inline constexpr int recurrent_sources = 2 + recurrent_biased<Extras> + (recurrent_initial<Extras> ? Cell::states : 0);

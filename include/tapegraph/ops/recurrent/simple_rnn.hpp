@@ -57,4 +57,6 @@ constexpr auto simple_rnn_with_state(const X& x, const W& kernel, const R& recur
 }
 no_such_option_in<simple_rnn_options> simple_rnn_with_state(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
+TG_COMPILED_LAYER(tapegraph::detail::simple_rnn_layer_cell)
+
 } // namespace tapegraph
