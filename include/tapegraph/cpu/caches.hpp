@@ -54,15 +54,17 @@ TG_DEFINITION std::int64_t system_l2_bytes() {
 
 } // namespace detail
 
-/// Bytes of a core's L2, at most 1 MiB; 1 MiB also where the system does not report it.
-inline std::int64_t l2_bytes() {
+/// Bytes of a core's L2, at most 2 MiB; 1 MiB where the system does not report it.
+inline std::int64_t large_l2_bytes() {
     static const std::int64_t bytes = [] {
         const std::int64_t cache_bytes = detail::system_l2_bytes();
-        constexpr std::int64_t most = std::int64_t{1} << 20;
-        return cache_bytes > 0 && cache_bytes < most ? cache_bytes : most;
+        constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+        return cache_bytes > 0 ? std::min(cache_bytes, 2 * mebibyte) : mebibyte;
     }();
     return bytes;
 }
+/// The same, at most 1 MiB.
+inline std::int64_t l2_bytes() { return std::min(large_l2_bytes(), std::int64_t{1} << 20); }
 
 /// The number of parts of this size that stay in a core's L2 while other operands stream past them;
 /// at least one.

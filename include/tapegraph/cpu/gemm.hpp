@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 /// Matrix products. Both operands are packed block by block into the layout that the tile kernel
 /// reads (cpu/gemm_kernel.hpp); memory-bound kernels compute products with one row or one column
@@ -26,35 +27,62 @@ struct gemm_block {
     T* packed_a; // tile by tile, [k, rows of the tile]
     T* packed_b;
     std::int64_t row, rows, column, columns, first_k, k;
+    std::int64_t next_column, next_k; // of the next block of b
 
     std::int64_t tiles() const { return divide_up(rows, kernels.rows); }
     std::int64_t tile_row(std::int64_t tile) const { return rows * tile / tiles(); }
+    struct tile_rows {
+        std::int64_t first, height;
+    };
+    tile_rows rows_of(std::int64_t tile) const { return {tile_row(tile), height(tile)}; }
+    std::int64_t height(std::int64_t tile) const { return tile_row(tile + 1) - tile_row(tile); }
     panel_layout layout() const { return {columns, kernels.lanes}; }
 
-    void pack_a(std::int64_t tile) const {
-        const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
-        T* to = packed_a + first * k;
-        if (g.transpose_a) {
-            const T* from = g.a + first_k * g.lda + row + first;
-            for (std::int64_t i = 0; i < k; ++i)
-                for (std::int64_t r = 0; r < count; ++r) to[i * count + r] = from[i * g.lda + r];
+    // Tiles [begin, end): a line of a has columns of several.
+    void pack_a(std::int64_t begin, std::int64_t end, T* to) const {
+        to -= tile_row(begin) * k;
+        if (!g.transpose_a) {
+            for (std::int64_t t = begin; t < end; ++t)
+                transpose(to + tile_row(t) * k, height(t), g.a + (row + tile_row(t)) * g.lda + first_k, g.lda,
+                          height(t), k);
+            return;
+        }
+        // The lines of some rows stay in L1 until all tiles have used them.
+        constexpr std::int64_t some = 32;
+        for (std::int64_t at = 0; at < k; at += some)
+            for (std::int64_t t = begin; t < end; ++t) {
+                const std::int64_t count = height(t);
+                const T* from = g.a + (first_k + at) * g.lda + row + tile_row(t);
+                T* tile = to + tile_row(t) * k + at * count;
+                for (std::int64_t i = std::min(some, k - at); i > 0; --i, from += g.lda, tile += count)
+                    copy_columns(tile, from, count);
+            }
+    }
+    // Copies of constant sizes, which may overlap: a memcpy of run-time size would be a call.
+    TG_INLINE static void copy_columns(T* to, const T* from, std::int64_t count) {
+        if (count >= 8) {
+            std::memcpy(to, from, 8 * sizeof(T));
+            std::memcpy(to + count - 8, from + count - 8, 8 * sizeof(T));
+        } else if (count >= 4) {
+            std::memcpy(to, from, 4 * sizeof(T));
+            std::memcpy(to + count - 4, from + count - 4, 4 * sizeof(T));
         } else {
-            transpose(to, count, g.a + (row + first) * g.lda + first_k, g.lda, count, k);
+            for (std::int64_t n = 0; n < count; ++n) to[n] = from[n];
         }
     }
     void pack_b(std::int64_t panel, T* to) const {
         const T* from = g.transpose_b ? g.b + column * g.ldb + first_k : g.b + first_k * g.ldb + column;
         pack_panel(to, layout(), panel, from, g.ldb, g.transpose_b, k);
     }
-    /// Rows [at, at + count) of k in this block, the last of which finishes the sums. A null `b` is
-    /// read in place.
-    void multiply(std::int64_t tile, std::int64_t panel, const T* b, std::int64_t at, std::int64_t count,
-                  const T* ahead = nullptr) const {
-        const std::int64_t first = tile_row(tile), height = tile_row(tile + 1) - first;
+    /// Rows [at, at + count) of k in this block, the last of which finishes the sums. A null `a` or
+    /// `b` is read in place.
+    void multiply(const tile_rows& tile, std::int64_t panel, const T* a, const T* b, std::int64_t at,
+                  std::int64_t count, tile_fetch<T>* next_a = nullptr, tile_fetch<T>* next_b = nullptr) const {
+        const auto [first, height] = tile;
         tile_job<T> job{};
         job.walk.inner = count;
-        if (plan.pack_a) {
-            job.a = packed_a + first * k + at * height;
+        if (a != nullptr) {
+            job.a = a + at * height;
             job.a_row = 1;
             job.walk.a_inner = height;
         } else {
@@ -69,7 +97,7 @@ struct gemm_block {
         } else {
             job.b = g.b + (first_k + at) * g.ldb + column + left;
             job.walk.b_inner = g.ldb;
-            if (at + count < k && tile == 0) job.b_ahead = count * g.ldb;
+            if (at + count < k && first == 0) job.b_ahead = count * g.ldb;
         }
         T* const sums = waiting() + first * plan.block_n + left;
         if (at > 0) job.start = sums, job.start_row = plan.block_n;
@@ -87,13 +115,16 @@ struct gemm_block {
                 job.relu = g.relu;
             }
         }
-        job.a_ahead = ahead;
+        job.later[0] = next_a, job.later[1] = next_b;
         kernels.run[layout().vectors(panel) - 1][height - 1](job);
     }
-    void multiply(std::int64_t tile, std::int64_t panel, const T* b) const { multiply(tile, panel, b, 0, k); }
+    const T* tile_of(std::int64_t tile) const { return plan.pack_a ? packed_a + tile_row(tile) * k : nullptr; }
 
-    /// Where sums of few rows wait, [row, block_n], behind the panels of all threads.
-    T* waiting() const { return packed_b + thread_count() * 32 * plan.block_k; }
+    /// Where sums of few rows wait, [row, block_n], and behind them a panel of each thread.
+    T* waiting() const { return packed_b; }
+    T* panel_of_thread(int thread) const {
+        return packed_b + (plan.few_rows ? plan.block_n * rows : 0) + thread * 32 * plan.block_k;
+    }
     bool stays(std::int64_t panel) const { return plan.b_stays && layout().columns(panel) == layout().width(panel); }
 
     /// Few rows wait for b to arrive from memory. All panels use some rows of it before the next are
@@ -104,12 +135,13 @@ struct gemm_block {
         const std::int64_t tasks = parallel ? std::min<std::int64_t>(panels, thread_count()) : 1;
         for_tasks(tasks, parallel, [&](std::int64_t task, int thread) {
             const std::int64_t begin = panels * task / tasks, end = panels * (task + 1) / tasks;
-            T* const own = packed_b + thread * 32 * plan.block_k;
+            T* const own = panel_of_thread(thread);
             if (end == panels && !stays(last)) pack_b(last, own);
             for (std::int64_t at = 0; at < k; at += plan.part_k)
                 for (std::int64_t panel = begin; panel < end; ++panel)
                     for (std::int64_t t = 0; t < tiles(); ++t)
-                        multiply(t, panel, stays(panel) ? nullptr : own, at, std::min(plan.part_k, k - at));
+                        multiply(rows_of(t), panel, tile_of(t), stays(panel) ? nullptr : own, at,
+                                 std::min(plan.part_k, k - at));
         });
     }
 
@@ -120,21 +152,52 @@ struct gemm_block {
         return g.packed_b + whole.offset(p, g.k) + first_k * whole.width(p);
     }
 
-    // Prefetches the operands of the next tile or panel into L2, a part at each product, while this
-    // one computes. Part `part` of `parts` of the rows of a tile:
-    TG_INLINE void prefetch_tile(std::int64_t tile, std::int64_t part, std::int64_t parts) const {
-        if (plan.pack_a || g.transpose_a || tile >= tiles()) return;
-        const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
-        const T* const from = g.a + (row + first) * g.lda + first_k;
-        for (std::int64_t r = count * part / parts; r < count * (part + 1) / parts; ++r)
-            for (std::int64_t i = 0; i < k; i += line) __builtin_prefetch(from + r * g.lda + i, 0, 2);
+    // So many tiles are packed at a time.
+    std::int64_t turn() const { return gemm_plan::rows_of_turn / kernels.rows; }
+    // The lines of tiles [begin, end) of a, over `calls` of the kernel.
+    tile_fetch<T> fetch_tiles(std::int64_t begin, std::int64_t end, std::int64_t calls) const {
+        if (begin >= end) return {};
+        const std::int64_t first = tile_row(begin), count = tile_row(end) - first;
+        if (plan.pack_a && !plan.a_by_turns) return fetch(packed_a + first * k, 0, 1, count * k, calls);
+        if (g.transpose_a) return fetch(g.a + first_k * g.lda + row + first, g.lda, k, count, calls);
+        return fetch(g.a + (row + first) * g.lda + first_k, g.lda, count, k, calls);
     }
-    // The rows of a panel of b; after the last panel, those of the first one of the next rows.
-    TG_INLINE void ask_for_panel(std::int64_t panel, std::int64_t part, std::int64_t parts) const {
+    // Part `part` of `parts` of the lines of the block of b that comes next.
+    tile_fetch<T> fetch_b(std::int64_t part, std::int64_t parts, std::int64_t calls) const {
+        if (next_k >= g.k) return {};
+        const std::int64_t columns_of = std::min(plan.block_n, g.n - next_column),
+                           k_of = std::min(plan.block_k, g.k - next_k);
+        const std::int64_t all = g.transpose_b ? columns_of : k_of, from = all * part / parts,
+                           to = all * (part + 1) / parts;
+        if (g.transpose_b) return fetch(g.b + (next_column + from) * g.ldb + next_k, g.ldb, to - from, k_of, calls);
+        return fetch(g.b + (next_k + from) * g.ldb + next_column, g.ldb, to - from, columns_of, calls);
+    }
+    // The lines of a matrix [rows, columns].
+    tile_fetch<T> fetch(const T* from, std::int64_t row, std::int64_t rows, std::int64_t columns,
+                        std::int64_t calls) const {
+        tile_fetch<T> all;
+        // Few columns may lie across the end of a line.
+        all.per_row = columns <= line ? std::min<std::int64_t>(columns, 2) : divide_up(columns, line);
+        all.step = columns <= line ? columns - 1 : line;
+        all.skip = row - all.per_row * all.step;
+        all.lines = rows * all.per_row;
+        all.in_row = all.per_row;
+        all.from = from;
+        all.at_once = divide_up(all.lines, calls * divide_up(k, tile_job<T>::pause));
+        return all;
+    }
+    // The lines of a panel of b; after the last panel, those of the first one of the next rows.
+    TG_INLINE void prefetch_panel(std::int64_t panel, std::int64_t part, std::int64_t parts) const {
         const bool below = panel >= layout().count();
         if (below && first_k + 2 * k > g.k) return;
-        const T* const from =
-            g.b + (below ? first_k + k : first_k) * g.ldb + column + (below ? 0 : panel * 2 * kernels.lanes);
+        const std::int64_t top = below ? first_k + k : first_k, left = column + (below ? 0 : panel * 2 * kernels.lanes);
+        if (g.transpose_b) {
+            const std::int64_t rows_of_b = layout().columns(below ? 0 : panel);
+            for (std::int64_t j = rows_of_b * part / parts; j < rows_of_b * (part + 1) / parts; ++j)
+                for (std::int64_t i = 0; i < k; i += line) __builtin_prefetch(g.b + (left + j) * g.ldb + top + i, 0, 2);
+            return;
+        }
+        const T* const from = g.b + top * g.ldb + left;
         for (std::int64_t i = k * part / parts; i < k * (part + 1) / parts; ++i) {
             __builtin_prefetch(from + i * g.ldb, 0, 2);
             __builtin_prefetch(from + i * g.ldb + line, 0, 2);
@@ -143,58 +206,59 @@ struct gemm_block {
     static constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
 
     void run(bool parallel) const {
-        const std::int64_t panels = layout().count();
-        const std::int64_t packs = plan.pack_a ? divide_up(tiles(), 4) : 0;
-        const bool pack_shared = plan.shared_b && !plan.packed_b;
-        for_tasks(packs + (pack_shared ? panels : 0), parallel && rows > 24, [&](std::int64_t task, int) {
-            if (task < packs)
-                for (std::int64_t t = task * 4; t < std::min(tiles(), task * 4 + 4); ++t) pack_a(t);
-            else
-                pack_b(task - packs, packed_b + layout().offset(task - packs, k));
-        });
-        if (plan.few_rows) return run_few(parallel);
-        if (!plan.shared_b && !plan.packed_b) {
-            // Where there are fewer panels than threads, threads may share a panel that is not
-            // copied.
-            const std::int64_t shares =
-                plan.b_stays ? std::clamp<std::int64_t>(divide_up(thread_count(), panels), 1, tiles()) : 1;
-            for_tasks(panels * shares, parallel, [&](std::int64_t task, int thread) {
-                const std::int64_t panel = task / shares, share = task % shares;
-                T* const b = stays(panel) ? nullptr : packed_b + thread * 32 * plan.block_k;
-                if (b != nullptr) pack_b(panel, b);
-                for (std::int64_t t = tiles() * share / shares; t < tiles() * (share + 1) / shares; ++t) {
-                    if (plan.b_stays) ask_for_panel(panel + 1, t, tiles());
-                    multiply(t, panel, b);
-                }
+        if (plan.pack_a && !plan.a_by_turns && column == 0)
+            for_tasks(divide_up(tiles(), turn()), parallel && rows > 24, [&](std::int64_t task, int) {
+                const std::int64_t first = task * turn();
+                pack_a(first, std::min(tiles(), first + turn()), packed_a + tile_row(first) * k);
             });
-            return;
-        }
-        // A task is as many tiles as keep their part of a in L2 while the panels stream past, times
-        // some panels.
-        const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
-        std::int64_t groups = divide_up(tiles(), parts_within_l2(tile_bytes));
-        if (plan.rows_first) groups = std::min(tiles(), std::max<std::int64_t>(groups, 8 * thread_count()));
-        const std::int64_t panel_groups = std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
-        for_tasks(groups * panel_groups, parallel, [&](std::int64_t task, int) {
-            const std::int64_t first_tile = tiles() * (task / panel_groups) / groups,
-                               last_tile = tiles() * (task / panel_groups + 1) / groups;
-            const std::int64_t first_panel = panels * (task % panel_groups) / panel_groups,
-                               last_panel = panels * (task % panel_groups + 1) / panel_groups;
-            if (plan.rows_first)
-                for (std::int64_t t = first_tile; t < last_tile; ++t)
-                    for (std::int64_t p = first_panel; p < last_panel; ++p) {
-                        prefetch_tile(t + 1, p - first_panel, last_panel - first_panel);
-                        multiply(t, p, panel_of(p));
-                    }
-            else
-                for (std::int64_t p = first_panel; p < last_panel; ++p) {
-                    // The tiles of this panel fetch the next one into L2, each a part of it: one by itself would wait.
-                    const std::int64_t part = kernels.rows * k;
-                    std::int64_t left = p + 1 < last_panel ? layout().width(p + 1) * k : 0;
-                    const T* ahead = panel_of(p + 1 < last_panel ? p + 1 : p);
-                    for (std::int64_t t = first_tile; t < last_tile; ++t, ahead += part, left -= part)
-                        multiply(t, p, panel_of(p), 0, k, left > 0 ? ahead : nullptr);
+        if (plan.shared_b || plan.packed_b) return run_rows(parallel);
+        const std::int64_t panels = layout().count();
+        if (plan.few_rows) return run_few(parallel);
+        // Where there are fewer panels than threads, threads may share a panel that is not copied.
+        const std::int64_t shares =
+            plan.b_stays ? std::clamp<std::int64_t>(divide_up(thread_count(), panels), 1, tiles()) : 1;
+        for_tasks(panels * shares, parallel, [&](std::int64_t task, int thread) {
+            const std::int64_t panel = task / shares, share = task % shares;
+            T* const b = stays(panel) ? nullptr : panel_of_thread(thread);
+            if (b != nullptr) pack_b(panel, b);
+            for (std::int64_t t = tiles() * share / shares; t < tiles() * (share + 1) / shares; ++t) {
+                if (b == nullptr || tiles() > 4) prefetch_panel(panel + 1, t, tiles()); // fewer would wait for it
+                multiply(rows_of(t), panel, tile_of(t), b, 0, k);
+            }
+        });
+    }
+    /// Tile by tile of many rows. A task is some tiles times panels that stay in L2.
+    void run_rows(bool parallel) const {
+        const std::int64_t panels = layout().count();
+        if (!plan.packed_b)
+            for_tasks(panels, parallel, [&](std::int64_t panel, int) {
+                if (g.transpose_b) prefetch_panel(panel + 1, 0, 1);
+                pack_b(panel, packed_b + layout().offset(panel, k));
+            });
+        const int threads = parallel ? thread_count() : 1;
+        const std::int64_t groups = std::min<std::int64_t>(tiles(), threads > 1 ? 8 * threads : 1);
+        const std::int64_t parts =
+            std::clamp<std::int64_t>(std::max(divide_up(panels * 2 * kernels.lanes, plan.resident),
+                                              threads > 1 ? divide_up(8 * threads, groups) : 1),
+                                     1, panels);
+        for_tasks(groups * parts, parallel, [&](std::int64_t task, int thread) {
+            const std::int64_t group = task % groups, part = task / groups;
+            const std::int64_t first_panel = panels * part / parts, count = panels * (part + 1) / parts - first_panel;
+            const std::int64_t step = plan.a_by_turns ? turn() : 1, last = tiles() * (group + 1) / groups;
+            tile_fetch<T> next_b;
+            if (!plan.packed_b) next_b = fetch_b(task, groups * parts, (last - tiles() * group / groups) * count);
+            T* const own = packed_a + thread * gemm_plan::rows_of_turn * plan.block_k;
+            for (std::int64_t t = tiles() * group / groups; t < last; t += step) {
+                const std::int64_t end = std::min(t + step, last), next = std::min(end + step, last);
+                if (plan.a_by_turns) pack_a(t, end, own);
+                tile_fetch<T> next_a = fetch_tiles(end, next, (end - t) * count);
+                for (std::int64_t u = t; u < end; ++u) {
+                    const T* const a = plan.a_by_turns ? own + (tile_row(u) - tile_row(t)) * k : tile_of(u);
+                    const tile_rows tile = rows_of(u);
+                    for (std::int64_t p = 0; p < count; ++p)
+                        multiply(tile, first_panel + p, a, panel_of(first_panel + p), 0, k, &next_a, &next_b);
                 }
+            }
         });
     }
 };
@@ -209,9 +273,8 @@ std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
     if (g.m == 1 || g.n == 1) {
         cut.take<T>(detail::gemm_vector_elements(g.m, g.n, g.k, threads));
     } else {
-        const detail::gemm_plan plan(g);
-        cut.take<T>(plan.a_elements());
-        cut.take<T>(plan.b_elements(threads));
+        cut.take<T>(detail::gemm_plan::a_elements(g, threads));
+        cut.take<T>(detail::gemm_plan::b_elements(g, threads));
         // A batch of one record turns a matrix into a vector, and workspace planned for a larger
         // batch must suffice for it.
         detail::workspace_cutter vector(nullptr);
@@ -266,14 +329,16 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
         detail::gemm_vector(v, scratch);
         return finish_rows(g);
     }
-    const detail::gemm_plan plan(g);
-    T* packed_a = cut.take<T>(plan.a_elements());
-    T* packed_b = cut.take<T>(plan.b_elements(thread_count()));
+    const int threads = detail::may_divide() ? thread_count() : 1; // as many as the workspace is for
+    T* packed_a = cut.take<T>(detail::gemm_plan::a_elements(g, threads));
+    T* packed_b = cut.take<T>(detail::gemm_plan::b_elements(g, threads));
     const auto& kernels = active_tile_kernels<T>();
     const bool parallel = detail::worth_threads(detail::multiply_adds(g));
+    const detail::gemm_plan plan(g, parallel ? threads : 1);
     for (std::int64_t row = 0; row < g.m; row += plan.block_m)
-        for (std::int64_t column = 0; column < g.n; column += plan.block_n)
-            for (std::int64_t k = 0; k < g.k; k += plan.block_k)
+        for (std::int64_t k = 0; k < g.k; k += plan.block_k)
+            for (std::int64_t column = 0; column < g.n; column += plan.block_n) {
+                const bool beside = column + plan.block_n < g.n;
                 detail::gemm_block<T>{g,
                                       plan,
                                       kernels,
@@ -284,8 +349,11 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
                                       column,
                                       std::min(plan.block_n, g.n - column),
                                       k,
-                                      std::min(plan.block_k, g.k - k)}
+                                      std::min(plan.block_k, g.k - k),
+                                      beside ? column + plan.block_n : 0,
+                                      beside ? k : k + plan.block_k}
                     .run(parallel);
+            }
 }
 
 /// Workspace of gemm_batched.

@@ -29,8 +29,30 @@ struct tile_walk {
     std::int64_t b_inner = 0; // from one k to the next in b; 0: the width of the panel
 };
 
+/// Lines that a later call reads, in rows: fetched into L2 a few at a time, because those from further
+/// away hold a core's few line buffers, which what this call reads from L2 needs.
+template <class T>
+struct tile_fetch {
+    const T* from = nullptr; // the next line
+    std::int64_t lines = 0;  // that are left
+    std::int64_t at_once = 0;
+    std::int64_t step = 0;    // from one line of a row to the next,
+    std::int64_t in_row = 0;  // of which this row has so many left,
+    std::int64_t per_row = 0; // and others so many;
+    std::int64_t skip = 0;    // from the last line of a row, on top of a step, to the first of the next row
+
+    TG_INLINE void fetch() {
+        for (std::int64_t n = at_once < lines ? at_once : lines; n > 0; --n, --lines) {
+            __builtin_prefetch(from, 0, 2);
+            from += step;
+            if (--in_row == 0) from += skip, in_row = per_row;
+        }
+    }
+};
+
 template <class T>
 struct tile_job {
+    static constexpr std::int64_t pause = 128; // steps of k between fetches of what comes from far away
     tile_walk walk;
     const T* a;
     std::int64_t a_row;
@@ -45,6 +67,7 @@ struct tile_job {
     // from here.
     std::int64_t b_ahead = 0;
     const T* a_ahead = nullptr;
+    tile_fetch<T>* later[2] = {}; // what later calls read, or null
     // The sums of an earlier part of k, in whole vectors, which this part continues as if there had
     // been no pause; null: they start from zero.
     const T* start = nullptr;
@@ -56,17 +79,70 @@ namespace detail {
 template <class Isa>
 struct fused;
 
+#if defined(__x86_64__)
+// Keeps a condition in memory: g++ would keep it in a mask register, whose test, too, takes the place
+// of multiply-adds; and an address from being taken apart.
+#define TG_IN_MEMORY(condition) __asm__("" : "+m"(condition));
+#define TG_IN_REGISTER(address) __asm__("" : "+r"(address));
+
+/// The numbers of a, `row` elements apart, that a step multiplies. A pointer or a distance for each of
+/// twelve rows is more than x86 has registers for: compilers keep some in vector registers, and
+/// copying them back takes the place of multiply-adds. Here two pointers and three distances reach
+/// all rows; the empty statements keep compilers from computing other ones.
+template <class T, int Rows>
+struct tile_column {
+    const char *first, *sixth;
+    std::int64_t one, three, five;
+
+    TG_INLINE tile_column(const T* a, std::int64_t row)
+        : first(reinterpret_cast<const char*>(a)), one(row * static_cast<std::int64_t>(sizeof(T))) {
+        three = 3 * one, five = 5 * one, sixth = first + 6 * one;
+        TG_IN_REGISTER(three)
+        TG_IN_REGISTER(five)
+    }
+    template <int R>
+    TG_INLINE T at() const {
+        constexpr int r = R % 6;
+        return *reinterpret_cast<const T*>((R < 6 ? first : sixth) + (r == 3 ? three : r == 5 ? five : r * one));
+    }
+    TG_INLINE void move(std::int64_t elements) {
+        first += elements * static_cast<std::int64_t>(sizeof(T));
+        TG_IN_REGISTER(first)
+        if constexpr (Rows > 6) {
+            sixth += elements * static_cast<std::int64_t>(sizeof(T));
+            TG_IN_REGISTER(sixth)
+        }
+    }
+};
+#else
+#define TG_IN_MEMORY(condition)
+#define TG_IN_REGISTER(address)
+
+template <class T, int Rows>
+struct tile_column {
+    const T* first;
+    std::int64_t row;
+
+    TG_INLINE tile_column(const T* a, std::int64_t apart) : first(a), row(apart) {}
+    template <int R>
+    TG_INLINE T at() const {
+        return first[R * row];
+    }
+    TG_INLINE void move(std::int64_t elements) { first += elements; }
+};
+#endif
+
 template <class Isa, class T, int Rows, int Vectors>
 struct tile {
     using v = vector<T, Isa::vector_bytes>;
     using type = typename v::type;
 
     template <int... R, int... N>
-    TG_INLINE static void step(type (&c)[Rows][Vectors], const T* a, std::int64_t row, const T* b,
+    TG_INLINE static void step(type (&c)[Rows][Vectors], const tile_column<T, Rows>& a, const T* b,
                                std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
         type panel[Vectors];
         (v::load(panel[N], b + N * v::lanes), ...);
-        (row_step(c[R], a[R * row], panel, n), ...);
+        (row_step(c[R], a.template at<R>(), panel, n), ...);
     }
     template <int... N>
     TG_INLINE static void row_step(type (&c)[Vectors], T a, const type (&panel)[Vectors],
@@ -115,27 +191,47 @@ struct tile {
         const std::int64_t row = job.a_row;
         const T* b = job.b;
         const std::int64_t b_ahead = job.b_ahead;
+        bool ahead = b_ahead != 0 || job.a_ahead != nullptr;
         // Without a prefetch target, the same line again: an unmapped address would be looked up
         // each time.
         const T* a_ahead = job.a_ahead != nullptr ? job.a_ahead : job.a;
         const std::int64_t a_ahead_step = job.a_ahead != nullptr ? Rows : 0;
         const std::int64_t b_inner = walk.b_inner != 0 ? walk.b_inner : Vectors * v::lanes;
-        // Fetches c; the sums take long enough for it to arrive.
-        for (int r = 0; r < Rows; ++r) {
-            __builtin_prefetch(job.c + r * job.c_row, 1);
-            __builtin_prefetch(job.c + r * job.c_row + job.columns - 1, 1);
-        }
+        // From L2 a kilobyte of b arrives in time. The processor's own prefetching comes too late.
+        constexpr auto row_bytes = static_cast<std::int64_t>(Vectors * sizeof(type));
+        const std::int64_t near = b_inner * (row_bytes < 1024 ? 1024 / row_bytes : 1);
+        // What comes from far away is fetched a few lines before each `pause` steps of k: this call's c,
+        // which it reads or writes at the end, and what the next calls read.
+        constexpr std::int64_t pause = tile_job<T>::pause;
+        const std::int64_t pauses = walk.outer * walk.middle * ((walk.inner + pause - 1) / pause);
+        const int c_rows = pauses > 0 && pauses < Rows ? (Rows - 1) / static_cast<int>(pauses) + 1 : 1;
+        int fetched = 0;
         for (std::int64_t o = 0; o < walk.outer; ++o) {
             for (std::int64_t m = 0; m < walk.middle; ++m) {
-                const T* a = job.a + o * walk.a_outer + m * walk.a_middle;
-                for (std::int64_t i = 0; i < walk.inner; ++i) {
-                    __builtin_prefetch(b + b_ahead, 0, 2);
-                    if constexpr (Vectors * sizeof(type) > 64) __builtin_prefetch(b + b_ahead + v::lanes, 0, 2);
-                    __builtin_prefetch(a_ahead, 0, 2);
-                    a_ahead += a_ahead_step;
-                    step(c, a, row, b, rows, vectors);
-                    a += walk.a_inner;
-                    b += b_inner;
+                tile_column<T, Rows> a(job.a + o * walk.a_outer + m * walk.a_middle, row);
+                for (std::int64_t i = 0; i < walk.inner;) {
+                    for (int n = 0; n < c_rows && fetched < Rows; ++n, ++fetched) {
+                        __builtin_prefetch(job.c + fetched * job.c_row, 0, 2);
+                        __builtin_prefetch(job.c + fetched * job.c_row + job.columns - 1, 0, 2);
+                    }
+                    for (tile_fetch<T>* const later : job.later)
+                        if (later != nullptr) later->fetch();
+                    for (const std::int64_t end = walk.inner - i < pause ? walk.inner : i + pause; i < end; ++i) {
+                        __builtin_prefetch(b + near, 0, 3);
+                        if constexpr (Vectors * sizeof(type) > 64) __builtin_prefetch(b + near + v::lanes, 0, 3);
+                        TG_IN_MEMORY(ahead)
+                        if (ahead) {
+                            const T* far = b + b_ahead;
+                            TG_IN_REGISTER(far)
+                            __builtin_prefetch(far, 0, 2);
+                            if constexpr (Vectors * sizeof(type) > 64) __builtin_prefetch(far + v::lanes, 0, 2);
+                            __builtin_prefetch(a_ahead, 0, 2);
+                            a_ahead += a_ahead_step;
+                        }
+                        step(c, a, b, rows, vectors);
+                        a.move(walk.a_inner);
+                        b += b_inner;
+                    }
                 }
             }
             b += walk.b_skip;

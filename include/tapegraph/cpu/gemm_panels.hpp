@@ -72,6 +72,17 @@ void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row,
             to[c * to_row + r] = from[r * from_row + c];
 }
 
+// Rows of `Bytes` bytes, one after the other.
+template <std::size_t Bytes, class T>
+void copy_panel_rows(T* to, const T* from, std::int64_t from_row, std::int64_t k) {
+    for (std::int64_t i = 0; i < k; ++i, to += Bytes / sizeof(T), from += from_row) {
+        // The processor does not prefetch rows far apart by itself.
+        __builtin_prefetch(from + 16 * from_row);
+        if constexpr (Bytes > 64) __builtin_prefetch(from + 16 * from_row + 64 / sizeof(T));
+        std::memcpy(to, from, Bytes);
+    }
+}
+
 } // namespace detail
 
 /// Rows [0, k) of one panel: to[k, n] = from[k * from_row + n], or from[n * from_row + k] when `transposed`.
@@ -86,16 +97,13 @@ void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* 
     } else {
         from += first;
         // A constant size keeps memcpy from being a call.
-        if (static_cast<std::size_t>(columns) * sizeof(T) == 128)
-            for (std::int64_t i = 0; i < k; ++i) {
-                // The processor does not prefetch rows far apart by itself.
-                __builtin_prefetch(from + (i + 16) * from_row);
-                __builtin_prefetch(from + (i + 16) * from_row + 64 / sizeof(T));
-                std::memcpy(to + i * width, from + i * from_row, 128);
-            }
+        const auto bytes = static_cast<std::size_t>(columns) * sizeof(T);
+        if (bytes == 128)
+            detail::copy_panel_rows<128>(to, from, from_row, k);
+        else if (bytes == 64)
+            detail::copy_panel_rows<64>(to, from, from_row, k);
         else
-            for (std::int64_t i = 0; i < k; ++i)
-                std::memcpy(to + i * width, from + i * from_row, static_cast<std::size_t>(columns) * sizeof(T));
+            for (std::int64_t i = 0; i < k; ++i) std::memcpy(to + i * width, from + i * from_row, bytes);
     }
     if (columns < width)
         for (std::int64_t i = 0; i < k; ++i)

@@ -55,59 +55,86 @@ double multiply_adds(const gemm_arguments<T>& g) {
     return static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
 }
 
-/// Block sizes. They and the order of summation depend only on the shape, not on the threads.
+/// Block sizes. The order of summation depends on block_k alone.
 struct gemm_plan {
     std::int64_t block_m, block_n, block_k;
-    bool shared_b;                // b is packed once for all threads; otherwise each thread packs the panels it uses
-    bool b_stays;                 // whole panels of b are read in place,
-    bool few_rows;                // part_k rows of k at a time for all panels,
-    std::int64_t part_k, waiting; // while so many sums wait
+    std::int64_t resident; // columns of b that stay in L2 while rows of a stream past
+    bool shared_b;         // b is packed once for all threads; otherwise each thread packs the panels it uses
+    bool b_stays;          // whole panels of b are read in place,
+    bool few_rows;         // part_k rows of k at a time for all panels,
+    std::int64_t part_k;   // while sums wait
     bool pack_a;
-    bool part_of_lines; // a is packed where tiles have few rows
-    bool packed_b;      // by the caller
-    bool rows_first;    // a tile visits all panels, which stay in L2, before the next tile does
+    bool a_by_turns; // some rows just before they are used
+    bool packed_b;   // by the caller
 
-    /// The block of k that is summed in registers: 1,024, or 256 of a long sum for few columns (the
-    /// gradient by a layer's weights over many rows), so that a block of both factors is read from
-    /// memory only once and stays in L2 until all of the result has used it. It depends neither on
-    /// the storage of operands nor on m: one mode may pass an operand transposed or alone that the
-    /// other copies and joins.
-    static constexpr std::int64_t most_k(std::int64_t n, std::int64_t k) { return k > 4096 && n <= 512 ? 256 : 1024; }
+    /// The block of k that is summed in registers. It depends neither on the storage of operands nor
+    /// on m: one mode may pass an operand transposed or alone that the other copies and joins. Longer
+    /// blocks leave less of b in L2, shorter ones add to c more often.
+    static constexpr std::int64_t most_k = 512;
+
+    static constexpr std::int64_t most_few_rows = 160, columns_of_few = 512;
+    static constexpr std::int64_t fewest_rows = 24, columns_of_fewest = 4096; // memory is read row by row, sums are few
+    static constexpr std::int64_t most_packed_rows = 1536, rows_of_turn = 48;
+    static constexpr std::int64_t most_unshared = 96;
 
     template <class T>
-    explicit gemm_plan(const gemm_arguments<T>& g) {
+    gemm_plan(const gemm_arguments<T>& g, int threads) {
         constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
-        // Equal parts of k and m, so that the last is not tiny.
-        block_k = equal_part(g.k, most_k(g.n, g.k));
-        block_m = equal_part(g.m, 1536);
-        block_n = panel_layout::padded(equal_part(g.n, 4096), 32); // whole panels
+        block_k = equal_part(g.k, most_k); // equal parts, so that the last is not tiny
         packed_b = g.packed_b != nullptr;
-        // A few rows do not pay for a copy. Rows of b far apart would share a few cache sets, which
-        // does not matter where some of them are used up before the next are read (run_few).
+        // Rows that lie close together are read in place, panel by panel, by up to some twenty tiles.
+        // Rows further apart would share a few cache sets and touch a page each, which does not
+        // matter where some of them are used up before the next are read (run_few).
         const bool whole = !packed_b && !g.transpose_b;
-        few_rows = whole && g.m <= 2 * active_tile_kernels<T>().rows;
-        b_stays = few_rows || (whole && g.m <= 256 && g.ldb * bytes <= 2048);
-        part_k = equal_part(block_k, std::clamp<std::int64_t>(128 * 1024 / (block_n * bytes), 16, 256));
-        waiting = whole ? std::min<std::int64_t>(g.m, 2 * tile_kernels<T>::most_rows) * block_n : 0;
-        shared_b = g.m > 96 && !b_stays;
+        const bool close = whole && g.ldb * bytes <= 2048 && g.m > fewest_rows && g.m <= 256;
+        few_rows = whole && !close && g.m <= most_few_rows;
+        b_stays = few_rows || close;
+        shared_b = g.m > most_unshared && !b_stays;
+        resident = std::max<std::int64_t>(1, elements_in_l2<T>() / (32 * std::min(g.k, most_k))) * 32;
+        const std::int64_t columns = shared_b || packed_b            ? resident * shares(threads)
+                                     : few_rows && g.m > fewest_rows ? columns_of_few * shares(threads)
+                                                                     : columns_of_fewest;
+        block_n = panel_layout::padded(equal_part(g.n, columns), 32); // whole panels
+        const std::int64_t rows_of_part = g.m > fewest_rows ? 256 * 1024 / (std::min(block_n, columns_of_few) * bytes)
+                                                            : 128 * 1024 / (block_n * bytes);
+        part_k = equal_part(block_k, std::clamp<std::int64_t>(rows_of_part, 16, most_k));
         // Rows of a are read in place unless a stride of pages would make them share a few cache
         // sets, or unless they are scattered and read often. A narrow product reads each number
         // once, so copying would cost as much. Many rows of 512 bytes share L1's sets as well:
         // tiles that read less than half of a line at a time lose a tenth to that, others nothing.
         const bool scattered = g.n > 96 && g.lda * bytes > 1024;
-        part_of_lines = g.transpose_a && g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
+        const bool part_of_lines = g.transpose_a && g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
         pack_a = g.transpose_a ? scattered || (part_of_lines && active_tile_kernels<T>().rows * bytes < 32)
                                : g.lda * bytes % 4096 == 0 && g.n > 32;
-        rows_first = (shared_b || packed_b) && block_n * block_k * bytes <= l2_bytes() / 2;
+        // A third copy of the same rows costs more than keeping the first one beyond L2.
+        a_by_turns = pack_a && (shared_b || packed_b) && g.n <= 2 * block_n;
+        block_m = pack_a && !a_by_turns ? equal_part(g.m, most_packed_rows) : g.m;
     }
-    /// For any instruction set.
-    std::int64_t a_elements() const {
-        return pack_a || part_of_lines ? (block_m + tile_kernels<float>::most_rows) * block_k : 0;
+    // Threads that get a block of their own between two meetings of all.
+    static std::int64_t shares(int threads) { return std::clamp(threads, 1, 8); }
+    template <class T>
+    static std::int64_t elements_in_l2() {
+        return large_l2_bytes() / 2 / static_cast<std::int64_t>(sizeof(T));
     }
-    std::int64_t b_elements(int threads) const {
-        if (packed_b) return 0;
-        // A workspace planned for many rows must do for a few, too.
-        return std::max(shared_b ? block_n * block_k : 0, threads * 32 * block_k + waiting);
+    // Of workspace, for any instruction set, and for every smaller m, n, k and number of threads.
+    template <class T>
+    static std::int64_t a_elements(const gemm_arguments<T>& g, int threads) {
+        if (g.n <= 32) return 0; // then a is read in place, whatever lda is
+        return std::max(std::min(g.m, most_packed_rows) + tile_kernels<float>::most_rows, threads * rows_of_turn) *
+               std::min(g.k, most_k);
+    }
+    static std::int64_t waiting_elements(std::int64_t m, std::int64_t n, int threads) {
+        const std::int64_t columns = panel_layout::padded(n, 32);
+        return std::max(std::min(m, most_few_rows) * std::min(columns, columns_of_few * shares(threads)),
+                        std::min(m, fewest_rows) * std::min(columns, columns_of_fewest));
+    }
+    template <class T>
+    static std::int64_t b_elements(const gemm_arguments<T>& g, int threads) {
+        if (g.packed_b != nullptr) return 0;
+        const std::int64_t k = std::min(g.k, most_k), panels = std::int64_t{threads} * 32 * k;
+        const std::int64_t shared =
+            std::min(panel_layout::padded(g.n, 32) * k, shares(threads) * std::max(elements_in_l2<T>(), 32 * k));
+        return std::max(shared, panels + waiting_elements(g.m, g.n, threads));
     }
 };
 

@@ -46,7 +46,7 @@ struct storage_gemm_plan {
 
     template <class T>
     explicit storage_gemm_plan(const gemm_arguments<T>& g) {
-        block_k = equal_part(g.k, gemm_plan::most_k(g.n, g.k));
+        block_k = equal_part(g.k, gemm_plan::most_k);
         block_m = equal_part(g.m, 1024);
         block_n = panel_layout::padded(equal_part(g.n, 1024), 32);
         shared_b = g.m > 96;
