@@ -206,6 +206,9 @@ TEST_CASE("convolution: depthwise, several runs of outputs, strips of channels a
     check_everywhere<float>({1, 13, 47, 17, 5, 3, 5, 24, 17, 2, 2, 2, 2, 2, 2, 17});
     check_everywhere<float>({3, 1, 53, 6, 1, 5, 1, 49, 6, 1, 1, 0, 0, 1, 1, 6});
     check_everywhere<float>({70, 60, 3, 4, 3, 3, 60, 3, 4, 1, 1, 1, 1, 1, 1, 4});
+    // Nine taps at once in the filter's gradient: one, two and parts of vectors of channels, taps and outputs apart
+    check_everywhere<float>({2, 13, 23, 53, 3, 3, 6, 11, 53, 2, 2, 1, 1, 2, 2, 53});
+    check_everywhere<float>({1, 5, 2, 80, 3, 3, 5, 4, 80, 1, 1, 1, 2, 1, 1, 80});
     check_everywhere<double>({3, 40, 60, 9, 3, 3, 40, 60, 9, 1, 1, 1, 1, 1, 1, 9});
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/ops/convolution/cpu_depthwise.hpp>
+#include <tapegraph/ops/convolution/cpu_depthwise_filter.hpp>
 #include <tapegraph/ops/convolution/cpu_tiling.hpp>
 
 /// The gradient with respect to w: for each kernel row u, rows are (kernel column, channel), k runs

@@ -1,0 +1,238 @@
+#pragma once
+
+#include <tapegraph/ops/convolution/cpu_depthwise.hpp>
+
+/// The gradient of depthwise convolutions by the filter. It is summed row by row, the taps of a kernel
+/// row at once, in parts of the rows that follow from the shape and are added up in double.
+
+TG_ROUNDS_EACH_BEGIN
+namespace tapegraph::cpu::detail {
+
+/// The products of one row of dy with one row of x, for `Taps` neighbouring columns of the kernel,
+/// added to their sums [Taps, channels].
+template <class T, int Taps>
+struct depthwise_taps_body {
+    template <class Isa>
+    TG_INLINE static void run(const convolution_geometry* geometry, std::int64_t tap, const T* x, const T* dy,
+                              T* sums) {
+        using v = vector<T, Isa::vector_bytes>;
+        const convolution_geometry& g = *geometry;
+        std::int64_t c = 0;
+        for (; c + 2 * v::lanes <= g.in_channels; c += 2 * v::lanes) strip<v, 2>(g, tap, x + c, dy + c, sums + c);
+        rest<Isa::vector_bytes>(g, tap, c, x, dy, sums);
+    }
+
+private:
+    // The channels from c on, by vectors and then by narrower ones.
+    template <int Bytes>
+    TG_INLINE static void rest(const convolution_geometry& g, std::int64_t tap, std::int64_t c, const T* x, const T* dy,
+                               T* sums) {
+        using v = vector<T, Bytes>;
+        for (; c + v::lanes <= g.in_channels; c += v::lanes) strip<v, 1>(g, tap, x + c, dy + c, sums + c);
+        if constexpr (v::lanes > 1) rest<Bytes / 2>(g, tap, c, x, dy, sums);
+    }
+
+    using all_taps = std::make_index_sequence<static_cast<std::size_t>(Taps)>;
+
+    /// Vectors of one tap of the channels' strip: their sums, x for output 0, and the outputs that it has.
+    template <class V, int Vectors>
+    struct tap_sums {
+        typename V::type sum[Vectors];
+        const T* x;
+        depthwise_outputs outputs;
+    };
+    template <class V, int Vectors, std::size_t... K>
+    TG_INLINE static void read(typename V::type* to, const T* from, std::index_sequence<K...>) {
+        (V::load(to[K], from + static_cast<std::int64_t>(K) * V::lanes), ...);
+    }
+    template <class V, int Vectors, std::size_t... K>
+    TG_INLINE static void add(tap_sums<V, Vectors>& tap, std::int64_t at, const typename V::type* dy,
+                              std::index_sequence<K...> all) {
+        typename V::type x[Vectors];
+        read<V, Vectors>(x, tap.x + at, all);
+        (V::multiply_add(tap.sum[K], dy[K], x[K]), ...);
+    }
+    template <class V, int Vectors>
+    TG_INLINE static void strip(const convolution_geometry& g, std::int64_t tap, const T* x, const T* dy, T* sums) {
+        strip<V, Vectors>(g, tap, x, dy, sums, all_taps{},
+                          std::make_index_sequence<static_cast<std::size_t>(Vectors)>{});
+    }
+    template <class V, int Vectors, std::size_t... I, std::size_t... K>
+    TG_INLINE static void strip(const convolution_geometry& g, std::int64_t tap, const T* x, const T* dy, T* sums,
+                                std::index_sequence<I...>, std::index_sequence<K...> all) {
+        const std::int64_t channels = g.in_channels, step = g.stride_width * channels;
+        tap_sums<V, Vectors> t[Taps];
+        depthwise_outputs common{0, g.out_width};
+        for (int i = 0; i < Taps; ++i) {
+            const std::int64_t at = (tap + i) * g.dilation_width - g.pad_left;
+            t[i].outputs = outputs_within(divide_up(std::max<std::int64_t>(0, -at), g.stride_width),
+                                          floor_divide(g.in_width - 1 - at, g.stride_width) + 1, g.out_width);
+            common = {std::max(common.first, t[i].outputs.first), std::min(common.last, t[i].outputs.last)};
+            t[i].x = x + at * channels;
+        }
+        common.last = std::max(common.first, common.last);
+        (read<V, Vectors>(t[I].sum, sums + static_cast<std::int64_t>(I) * channels, all), ...);
+        typename V::type q[Vectors];
+        for (std::int64_t j = common.first; j < common.last; ++j) {
+            read<V, Vectors>(q, dy + j * channels, all);
+            (add<V, Vectors>(t[I], j * step, q, all), ...);
+        }
+        const auto at_border = [&](tap_sums<V, Vectors> & one)
+            __attribute__((always_inline)) { // what a border leaves of a tap
+            for (std::int64_t j = one.outputs.first; j < one.outputs.last; ++j) {
+                if (j == common.first) j = common.last;
+                if (j >= one.outputs.last) break;
+                read<V, Vectors>(q, dy + j * channels, all);
+                add<V, Vectors>(one, j * step, q, all);
+            }
+        };
+        (at_border(t[I]), ...);
+        const auto keep = [&](std::int64_t i, tap_sums<V, Vectors> & one) __attribute__((always_inline)) {
+            (V::store(sums + i * channels + static_cast<std::int64_t>(K) * V::lanes, one.sum[K]), ...);
+        };
+        (keep(static_cast<std::int64_t>(I), t[I]), ...);
+    }
+};
+
+/// The same for all nine taps of a 3 x 3 kernel, whose rows of x are `apart` elements from one another: dy is read
+/// once for them, and each row of x once less from beyond the first-level cache. Sums [9, channels] are added in the
+/// same order.
+template <class T>
+struct depthwise_nine_body {
+    template <class Isa>
+    TG_INLINE static void run(const convolution_geometry* geometry, const T* x, std::int64_t apart, const T* dy,
+                              T* sums) {
+        strips<Isa::vector_bytes>(*geometry, 0, x, apart, dy, sums);
+    }
+
+private:
+    template <int Bytes>
+    TG_INLINE static void strips(const convolution_geometry& g, std::int64_t c, const T* x, std::int64_t apart,
+                                 const T* dy, T* sums) {
+        using v = vector<T, Bytes>;
+        if constexpr (Bytes == 64) // two of them for 18 of 32 registers
+            for (; c + 2 * v::lanes <= g.in_channels; c += 2 * v::lanes)
+                strip<v, 2>(g, x + c, apart, dy + c, sums + c, std::make_index_sequence<3>{},
+                            std::make_index_sequence<9>{});
+        for (; c + v::lanes <= g.in_channels; c += v::lanes)
+            strip<v, 1>(g, x + c, apart, dy + c, sums + c, std::make_index_sequence<3>{},
+                        std::make_index_sequence<9>{});
+        if constexpr (v::lanes > 1) strips<Bytes / 2>(g, c, x, apart, dy, sums);
+    }
+    // K counts the taps, each of `Vectors` vectors.
+    template <class V, int Vectors, std::size_t... I, std::size_t... K>
+    TG_INLINE static void strip(const convolution_geometry& g, const T* x, std::int64_t apart, const T* dy, T* sums,
+                                std::index_sequence<I...>, std::index_sequence<K...>) {
+        const std::int64_t channels = g.in_channels, step = g.stride_width * channels;
+        const std::int64_t tap = g.dilation_width * channels;
+        depthwise_outputs of[3], common{0, g.out_width};
+        for (int i = 0; i < 3; ++i) {
+            const std::int64_t at = i * g.dilation_width - g.pad_left;
+            of[i] = outputs_within(divide_up(std::max<std::int64_t>(0, -at), g.stride_width),
+                                   floor_divide(g.in_width - 1 - at, g.stride_width) + 1, g.out_width);
+            common = {std::max(common.first, of[i].first), std::min(common.last, of[i].last)};
+        }
+        common.last = std::max(common.first, common.last);
+        const T* const first = x - g.pad_left * channels;
+        vectors<V, Vectors> sum[9], q;
+        (sum[K].load(sums + static_cast<std::int64_t>(K) * channels), ...);
+        const T* rows[3] = {(first + common.first * step + static_cast<std::int64_t>(I) * apart)...};
+        for (std::int64_t j = common.first; j < common.last; ++j) {
+            q.load(dy + j * channels);
+            (sum[K].add(q, rows[K / 3] + static_cast<std::int64_t>(K % 3) * tap), ...);
+            ((rows[I] += step), ...);
+        }
+        (at_border<I>(sum, of[I], common, first + static_cast<std::int64_t>(I) * tap, apart, step, dy, channels), ...);
+        (sum[K].store(sums + static_cast<std::int64_t>(K) * channels), ...);
+    }
+    template <class V, int Vectors>
+    struct vectors {
+        typename V::type of[Vectors];
+        TG_INLINE void load(const T* from) {
+            for (int k = 0; k < Vectors; ++k) V::load(of[k], from + k * V::lanes);
+        }
+        TG_INLINE void store(T* to) const {
+            for (int k = 0; k < Vectors; ++k) V::store(to + k * V::lanes, of[k]);
+        }
+        TG_INLINE void add(const vectors& q, const T* from) {
+            vectors x;
+            x.load(from);
+            for (int k = 0; k < Vectors; ++k) V::multiply_add(of[k], q.of[k], x.of[k]);
+        }
+    };
+    // What a border leaves of the taps of a column.
+    template <std::size_t I, class V>
+    TG_INLINE static void at_border(V (&sum)[9], const depthwise_outputs& of, const depthwise_outputs& common,
+                                    const T* x, std::int64_t apart, std::int64_t step, const T* dy,
+                                    std::int64_t channels) {
+        V q;
+        for (std::int64_t j = of.first; j < of.last; ++j) {
+            if (j == common.first) j = common.last;
+            if (j >= of.last) break;
+            q.load(dy + j * channels);
+            sum[I].add(q, x + j * step);
+            sum[I + 3].add(q, x + j * step + apart);
+            sum[I + 6].add(q, x + j * step + 2 * apart);
+        }
+    }
+};
+
+/// The number of parts into which the rows of dy are divided, each with sums of its own.
+inline std::int64_t depthwise_parts(const convolution_geometry& g) {
+    const std::int64_t rows = g.batch * g.out_height, in_part = divide_up(2048, g.out_width);
+    return std::clamp<std::int64_t>(divide_up(rows, in_part), 1, 32);
+}
+inline std::int64_t depthwise_sums(const convolution_geometry& g) {
+    return depthwise_parts(g) * g.kernel_height * g.kernel_width * g.in_channels;
+}
+
+/// `sums` has depthwise_sums(g) elements.
+template <class T>
+void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, T* sums, bool parallel) {
+    const std::int64_t channels = g.in_channels, filters = g.kernel_height * g.kernel_width * channels;
+    const std::int64_t rows = g.batch * g.out_height, parts = depthwise_parts(g);
+    // Shorter vectors have 16 registers, and read a line in parts.
+    const bool nine =
+        g.kernel_height == 3 && g.kernel_width == 3 && active_instruction_set() == instruction_set::avx512;
+    for_tasks(parts, parallel, [&](std::int64_t part, int) {
+        T* const own = sums + part * filters;
+        std::fill_n(own, filters, T(0));
+        for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
+            const std::int64_t image = row / g.out_height;
+            const std::int64_t top = row % g.out_height * g.stride_height - g.pad_top;
+            if (nine && top >= 0 && top + 2 * g.dilation_height < g.in_height) {
+                dispatch_fused<depthwise_nine_body<T>>(&g, x + (image * g.in_height + top) * g.in_width * channels,
+                                                       g.dilation_height * g.in_width * channels,
+                                                       dy + row * g.out_width * channels, own);
+                continue;
+            }
+            for (std::int64_t u = 0; u < g.kernel_height; ++u) {
+                const std::int64_t at = row % g.out_height * g.stride_height - g.pad_top + u * g.dilation_height;
+                if (at < 0 || at >= g.in_height) continue;
+                const T* const from = x + (image * g.in_height + at) * g.in_width * channels;
+                const T* const by = dy + row * g.out_width * channels;
+                for (std::int64_t tap = 0; tap < g.kernel_width;) {
+                    T* const to = own + (u * g.kernel_width + tap) * channels;
+                    const auto add = [&]<int Taps>(std::integral_constant<int, Taps>) {
+                        dispatch_fused<depthwise_taps_body<T, Taps>>(&g, tap, from, by, to);
+                        tap += Taps;
+                    };
+                    if (g.kernel_width - tap >= 3)
+                        add(std::integral_constant<int, 3>{});
+                    else
+                        add(std::integral_constant<int, 1>{});
+                }
+            }
+        }
+    });
+    for_tasks(divide_up(filters, 4096), parallel && parts > 1, [&](std::int64_t task, int) {
+        for (std::int64_t i = task * 4096; i < std::min(filters, (task + 1) * 4096); ++i) {
+            double sum = 0;
+            for (std::int64_t part = 0; part < parts; ++part) sum += static_cast<double>(sums[part * filters + i]);
+            dw[i] = static_cast<T>(sum);
+        }
+    });
+}
+
+} // namespace tapegraph::cpu::detail
+TG_ROUNDS_EACH_END
