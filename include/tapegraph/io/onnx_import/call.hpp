@@ -39,6 +39,8 @@ public:
         if (!has(i)) refuse("operand " + std::to_string(i) + " is missing");
         return *in_[static_cast<std::size_t>(i)];
     }
+    /// Null for an operand that is missing.
+    value_pointer optional(int i) const { return has(i) ? in_[static_cast<std::size_t>(i)] : nullptr; }
     const value_pointer& pointer(int i) const { return operand(i), in_[static_cast<std::size_t>(i)]; }
     dtype type(int i) const { return operand(i).type; }
     int rank(int i) const { return operand(i).rank(); }

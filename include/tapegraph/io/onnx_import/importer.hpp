@@ -201,6 +201,7 @@ public:
             const weight& w = store_.weights.at(v.weight);
             if (w.order == axes && w.gates.empty()) return weight_node(w);
         }
+        if (v.known && v.weight.empty() && !v.known->symbolic()) return constant(v.known->transposed(axes));
         if (v.traced && v.axes == axes) return v.node;
         return transposed(plain(v), axes);
     }

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <tapegraph/eager/generator.hpp>
+#include <tapegraph/io/onnx_import/find_weights.hpp>
 #include <tapegraph/io/onnx_import/read_model.hpp>
 #include <tapegraph/io/onnx_import/rules.hpp>
 #include <tapegraph/io/onnx_import/stages.hpp>
 #include <tapegraph/io/onnx_import/walk.hpp>
 #include <tapegraph/io/onnx_model.hpp>
 
+#include <atomic>
 #include <mutex>
 
 /// Implements io/onnx_model.hpp: programs of a file's graph, and the variables that they share.
@@ -20,10 +23,11 @@ struct state : tapegraph::detail::model_base {
     /// computes something that needs numbers. `of_values`: one for each shape and each value of
     /// small inputs that are not measurements, if axes or extents depend on these. `in_stages`: the graph is cut at operators that count.
     enum class kind { any, of_extents, of_values, in_stages };
-    kind programs_are = kind::any;
+    std::atomic<kind> programs_are{kind::any};
     static constexpr std::int64_t most_values = 64;
     static constexpr std::size_t most_programs = 256;
     std::mutex mutex;
+    tapegraph::detail::call_counter random; ///< each prediction draws numbers of its own
     std::map<std::vector<std::int64_t>, std::shared_ptr<program>> programs;
     std::unique_ptr<stages> parts; ///< if programs are in stages
     std::shared_ptr<state> origin; ///< the state that owns the variables
@@ -63,73 +67,6 @@ struct state : tapegraph::detail::model_base {
         for (const value_info& v : shared.model.graph.outputs)
             outputs.push_back(zipped.contains(v.name) ? onnx_value{v.name, dtype::f32, {-1, -1}, {"", ""}, true}
                                                       : described(v));
-    }
-
-    /// Decides which float initializers are weights, and in which order of axes they are kept.
-    void find_weights() {
-        std::map<std::string, bool> stated; // by variables that save_program wrote: whether they are trainable
-        for (const file_node& n : shared.model.graph.nodes)
-            if (n.domain == own_operators::domain && n.type == ir::variable_op::name && n.inputs.size() == 1)
-                for (const attribute& a : n.attributes)
-                    if (a.name == "trainable") stated[n.inputs[0]] = a.i != 0;
-        std::set<std::string> paths;
-        for (const initializer_info& i : shared.model.graph.initializers) {
-            const auto known = stated.find(i.name);
-            if (i.value->rank() > max_rank || carrier_of(i.value->type()) != i.value->type()) continue;
-            if (known == stated.end() && (!is_floating(i.value->type()) || i.value->rank() == 0)) continue;
-            weight w;
-            w.name = i.name;
-            w.trainable =
-                known != stated.end() ? known->second : i.value->type() == dtype::f32 || i.value->type() == dtype::f64;
-            w.path = path_of(i.name);
-            for (int k = 1; !paths.insert(w.path).second; ++k) w.path = path_of(i.name) + "_" + std::to_string(k);
-            shared.weights[i.name] = w;
-        }
-        for (const file_node& n : shared.model.graph.nodes) {
-            const auto use = [&](std::size_t k) {
-                const auto found = k < n.inputs.size() ? shared.weights.find(n.inputs[k]) : shared.weights.end();
-                return found == shared.weights.end() ? nullptr : &found->second;
-            };
-            if (n.type == "BatchNormalization")
-                for (const std::size_t k : {3, 4})
-                    if (weight* const w = use(k)) w->trainable = false;
-            if ((n.type == "Conv" || n.type == "ConvTranspose") && n.domain.empty())
-                if (weight* const w = use(1)) w->order = filter_order(rank_of(w->name));
-            const std::vector<int> gates = recurrent_gates(n.domain.empty() ? n.type : std::string());
-            const bool by_steps =
-                n.inputs.size() > 7 || std::any_of(n.attributes.begin(), n.attributes.end(), [](const attribute& a) {
-                    return a.name == "clip" || a.name == "input_forget"; // read the file's kernels
-                });
-            for (const std::size_t k : {1, 2})
-                if (weight* const w = gates.empty() || by_steps ? nullptr : use(k))
-                    if (const shape dims = shape_of(w->name);
-                        dims.rank() == 3 && dims[0].value > 0 && dims[1].value > 0 && dims[2].value > 0 &&
-                        dims[1].value % static_cast<std::int64_t>(gates.size()) == 0)
-                        w->order = {0, 2, 1}, w->gates = gates;
-        }
-    }
-    shape shape_of(const std::string& name) const {
-        for (const initializer_info& i : shared.model.graph.initializers)
-            if (i.name == name) return i.value->shape();
-        return {};
-    }
-    int rank_of(const std::string& name) const { return shape_of(name).rank(); }
-    static std::vector<int> filter_order(int rank) {
-        std::vector<int> order;
-        if (rank != 3 && rank != 4) return order;
-        for (int i = 2; i < rank; ++i) order.push_back(i);
-        order.push_back(1), order.push_back(0);
-        return order;
-    }
-    static std::string path_of(const std::string& name) {
-        std::string path;
-        for (const char c : name) {
-            const char as = c == '.' || c == ':' ? '/' : c;
-            if (as == '/' && (path.empty() || path.back() == '/')) continue;
-            path += as;
-        }
-        while (!path.empty() && path.back() == '/') path.pop_back();
-        return path.empty() ? "weight" : path;
     }
 
     /// Whether an input is small enough, and of a kind, that programs may depend on its values.
@@ -193,8 +130,7 @@ struct state : tapegraph::detail::model_base {
         for (const onnx_value& v : inputs) as_they_are(v.name, v.type);
         std::vector<dtype> types;
         const importer on = trace(t, nullptr, types, false);
-        for (std::size_t k = 0; k < types.size(); ++k)
-            as_they_are(outputs[k].name, types[k]);
+        for (std::size_t k = 0; k < types.size(); ++k) as_they_are(outputs[k].name, types[k]);
         variable_list all;
         for (std::size_t i = 0; i < on.bindings.size(); ++i) {
             const binding& b = on.bindings[i];
@@ -263,6 +199,31 @@ struct state : tapegraph::detail::model_base {
         return programs[key] = made;
     }
 
+    /// Runs a program. One for all inputs takes extents for equal that have one name, and slices and windows for
+    /// fitting; where it does not take these inputs, one for their shapes may.
+    std::vector<any_tensor> run(program& p, const std::vector<any_tensor>& x) {
+        const random_state numbers = [&] {
+            const std::lock_guard lock(mutex);
+            return random.next();
+        }();
+        try {
+            return p.run(list(), x, numbers);
+        } catch (const shape_error&) {
+            std::shared_ptr<program> own;
+            {
+                const std::lock_guard lock(mutex);
+                if (programs_are != kind::any) throw;
+                try {
+                    own = make(&x);
+                } catch (const error&) { // they do not fit either
+                }
+                if (own == nullptr) throw;
+                programs_are = kind::of_extents;
+                programs[key_of(x)] = own;
+            }
+            return own->run(list(), x, numbers);
+        }
+    }
     std::vector<any_tensor> predict(std::span<const any_tensor> given) {
         if (given.size() != inputs.size())
             throw argument_error("predict: " + std::to_string(given.size()) + " tensors, '" + file() + "' takes " +
@@ -288,14 +249,14 @@ struct state : tapegraph::detail::model_base {
             } catch (const import_error& why) {
                 if (!why.by_symbols || !stages::cuts(shared.model.graph)) throw;
             }
-            if (held) return held->run(list(), x);
+            if (held) return run(*held, x);
         }
         const std::lock_guard lock(mutex); // while parts run, too: they keep programs
         programs_are = kind::in_stages;
         if (!parts) parts = std::make_unique<stages>(shared, until);
         std::map<std::string, any_tensor> named;
         for (std::size_t k = 0; k < given.size(); ++k) named[inputs[k].name] = given[k];
-        return parts->run(named, list(), &known_by_value);
+        return parts->run(named, list(), &known_by_value, random);
     }
 };
 
@@ -306,7 +267,7 @@ namespace tapegraph::io {
 TG_DEFINITION onnx_model::onnx_model(const files::path& file)
     : state_(std::make_shared<onnx_import::state>(onnx_import::read_model(file))) {
     state_->describe();
-    state_->find_weights();
+    onnx_import::find_weights(state_->shared);
     state_->begin();
 }
 TG_DEFINITION const std::vector<onnx_value>& onnx_model::inputs() const { return state_->inputs; }
@@ -341,7 +302,7 @@ TG_DEFINITION onnx_model onnx_model::until_all(const std::vector<std::string>& v
     auto part = std::make_shared<onnx_import::state>(state_->shared.model);
     part->inputs = state_->inputs;
     part->until = values;
-    part->programs_are = state_->programs_are;
+    part->programs_are = state_->programs_are.load();
     part->origin = state_->origin ? state_->origin : state_;
     part->shared.weights = state_->shared.weights;
     part->shared.values = [s = part->origin](const onnx_import::weight& w) -> const void* {

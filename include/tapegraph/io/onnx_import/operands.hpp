@@ -179,7 +179,7 @@ inline value_pointer computed(call& c, const added_node& added) {
     environment inside;
     inside.values[""] = nullptr;
     for (std::size_t i = 0; i < added.in.size(); ++i) {
-        n.inputs.push_back("operand " + std::to_string(i));
+        n.inputs.push_back(added.in[i] == nullptr ? "" : "operand " + std::to_string(i));
         inside.values[n.inputs.back()] = added.in[i];
     }
     const std::int64_t before = c.opset();
@@ -190,6 +190,27 @@ inline value_pointer computed(call& c, const added_node& added) {
     if (result->refused) refuse("its parts do not fit together");
     return result;
 }
+inline attribute with(const char* name, std::int64_t i) {
+    attribute a;
+    a.name = name, a.type = attribute::integer, a.i = i;
+    return a;
+}
+inline attribute with(const char* name, float f) {
+    attribute a;
+    a.name = name, a.type = attribute::number, a.f = f;
+    return a;
+}
+inline attribute with(const char* name, std::vector<std::int64_t> items) {
+    attribute a;
+    a.name = name, a.type = attribute::integers, a.ints = std::move(items);
+    return a;
+}
+/// The result of a standard operator, by a version of the standard that has operands for axes.
+inline value_pointer result_of(call& c, const char* type, std::vector<value_pointer> in,
+                               std::vector<attribute> attributes = {}) {
+    while (!in.empty() && in.back() == nullptr) in.pop_back();
+    return computed(c, {type, std::move(in), std::move(attributes), 21});
+}
 /// The values side by side along an axis, which is a new one if they are `raised`.
 inline value_pointer joined(call& c, std::vector<value_pointer> parts, int axis, bool raised) {
     if (raised)
@@ -198,11 +219,8 @@ inline value_pointer joined(call& c, std::vector<value_pointer> parts, int axis,
                              {v, c.on.make_known(array::integers({axis}))},
                              {},
                              std::max<std::int64_t>(c.opset(), 13)});
-    attribute where;
-    where.name = "axis";
-    where.type = attribute::integer;
-    where.i = axis;
-    return computed(c, {"Concat", std::move(parts), {where}, std::max<std::int64_t>(c.opset(), 4)});
+    return computed(
+        c, {"Concat", std::move(parts), {with("axis", std::int64_t{axis})}, std::max<std::int64_t>(c.opset(), 4)});
 }
 /// The limit of parts that an operator makes: graphs of more take too long to build.
 inline constexpr std::int64_t most_parts = 1000;

@@ -40,7 +40,8 @@ struct program {
             constants.push_back(b.of != nullptr ? any_tensor() : shared.constants[b.constant]);
     }
     /// The outputs, in the file's element types, of inputs in those of nodes.
-    std::vector<any_tensor> run(const variable_list& weights, const std::vector<any_tensor>& x) {
+    std::vector<any_tensor> run(const variable_list& weights, const std::vector<any_tensor>& x,
+                                const random_state& random) {
         std::vector<any_tensor> results;
         if (types.empty()) return results;
         pool.with(traced->view(), [&](ir::program& run) {
@@ -53,7 +54,7 @@ struct program {
             }
             for (std::size_t i = 0; i < x.size(); ++i) run.set_input(static_cast<int>(i), x[i].view());
             tapegraph::detail::call_results made(run);
-            run.run({});
+            run.run(random);
             for (std::size_t k = 0; k < types.size(); ++k) {
                 const any_tensor result = made.take(static_cast<int>(k));
                 results.push_back(result.type() == types[k] ? result : array_of_tensor(result, types[k]).tensor());

@@ -3,6 +3,7 @@
 #include <tapegraph/io/onnx_import/operands.hpp>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -77,6 +78,8 @@ struct recurrent_steps {
     bool after = false;                   ///< GRU resets what the recurrent kernel gave
     node peepholes;                       ///< [3 units], of input, output and forget gates
     bool has_peepholes = false;
+    /// Products with the kernel of the input and with the recurrent one, of layers whose kernels are integers.
+    std::function<node(const node&)> by_input, by_state;
 };
 struct recurrent_results {
     node y, hidden, cell; ///< [batch, steps, units], [batch, units] twice
@@ -90,7 +93,7 @@ inline recurrent_results run_steps(const recurrent_steps& how, int gates, const 
     const std::int64_t steps = known_extent(x.shape()[1], "steps"), units = known_extent(h.shape()[1], "units");
     if (steps < 1 || steps > most_unrolled_steps)
         refuse(std::to_string(steps) + " steps with such settings; 1 to 4096 are unrolled");
-    const node from_x = eval(matmul(x, w, {.transpose_b = true}) + b);
+    const node from_x = eval((how.by_input ? how.by_input(x) : matmul(x, w, {.transpose_b = true})) + b);
     const auto limited = [&](const node& v) {
         return how.clip > 0 ? node(eval(minimum(maximum(v, -how.clip), how.clip))) : v;
     };
@@ -101,7 +104,8 @@ inline recurrent_results run_steps(const recurrent_steps& how, int gates, const 
     const auto applied = [&](const node& v, std::size_t f) { return activated(limited(v), how.functions[f]); };
     std::vector<node> all;
     for (std::int64_t t = 0; t < steps; ++t) {
-        const node in = take(from_x, t, 1), back = matmul(h, r, {.transpose_b = true});
+        const node in = take(from_x, t, 1);
+        const node back = how.by_state ? how.by_state(h) : matmul(h, r, {.transpose_b = true});
         node next, next_cell = cell;
         if (gates == 3) {
             const node sum = eval(in + back + b_recurrent);

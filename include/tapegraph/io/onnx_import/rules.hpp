@@ -10,10 +10,12 @@
 #include <tapegraph/io/onnx_import/rules_elementwise.hpp>
 #include <tapegraph/io/onnx_import/rules_geometry.hpp>
 #include <tapegraph/io/onnx_import/rules_indexing.hpp>
+#include <tapegraph/io/onnx_import/rules_microsoft.hpp>
 #include <tapegraph/io/onnx_import/rules_ml.hpp>
 #include <tapegraph/io/onnx_import/rules_movement.hpp>
 #include <tapegraph/io/onnx_import/rules_normalization.hpp>
 #include <tapegraph/io/onnx_import/rules_quantize.hpp>
+#include <tapegraph/io/onnx_import/rules_random.hpp>
 #include <tapegraph/io/onnx_import/rules_recurrent.hpp>
 #include <tapegraph/io/onnx_import/rules_reduction.hpp>
 #include <tapegraph/io/onnx_import/rules_resize.hpp>
@@ -22,6 +24,7 @@
 #include <tapegraph/io/onnx_import/rules_states.hpp>
 #include <tapegraph/io/onnx_import/rules_windows.hpp>
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 
@@ -41,11 +44,19 @@ inline rule_function rule_of(std::string_view domain, std::string_view type) {
     if (domain == own_operators::domain) return &rules::own_rule;
     if (domain == "ai.onnx.ml") return rules::find_in(rules::ml(), type);
     if (domain == "ai.onnx.preview") return rules::find_in(rules::previews(), type);
-    if (!domain.empty() && domain != "com.microsoft") return nullptr;
-    for (const auto table : {&rules::elementwise, &rules::bits, &rules::movement, &rules::reductions, &rules::indexing,
-                             &rules::windows, &rules::normalizations, &rules::resizings, &rules::quantised,
-                             &rules::recurrences, &rules::attentions, &rules::control, &rules::samplings,
-                             &rules::creations, &rules::geometries, &rules::states, &rules::counted, &rules::sequences})
+    if (domain == "com.microsoft") {
+        for (const auto table : {&rules::microsoft, &rules::microsoft_quantised, &rules::microsoft_attentions})
+            if (const rule_function found = rules::find_in(table(), type)) return found;
+        const auto& same = rules::as_in_the_standard;
+        if (std::find(same.begin(), same.end(), type) == same.end()) return nullptr;
+    } else if (!domain.empty()) {
+        return nullptr;
+    }
+    for (const auto table :
+         {&rules::elementwise, &rules::bits, &rules::movement, &rules::reductions, &rules::indexing, &rules::windows,
+          &rules::normalizations, &rules::resizings, &rules::quantised, &rules::recurrences, &rules::attentions,
+          &rules::control, &rules::samplings, &rules::creations, &rules::geometries, &rules::states, &rules::counted,
+          &rules::sequences, &rules::randoms})
         if (const rule_function found = rules::find_in(table(), type)) return found;
     return nullptr;
 }

@@ -147,19 +147,11 @@ inline void flex_attention(call& c) {
     c.give(0, converted(matmul(weights, repeated_heads(operand(2), heads)), *inner, type), type);
 }
 
-inline void rotary_embedding(call& c) {
-    const std::int64_t heads = c.integer("num_heads", 0);
-    const bool interleaved = c.integer("interleaved", 0) != 0, flat = c.rank(0) == 3;
-    const dtype type = c.type(0);
-    node x = in_heads(c, 0, heads); // [batch, heads, length, size]
-    const std::int64_t size = known_extent(x.shape()[3], "heads' size"), given = c.integer("rotary_embedding_dim", 0);
-    const std::int64_t turned = given == 0 ? size : given, half_size = turned / 2;
-    const auto angle = [&](int i) { // [batch, 1, length, half]
-        const node table = c.plain(i);
-        const node rows = c.has(3) ? gather(table, converted(c.plain(3), c.type(3), dtype::i64), 0) : table;
-        return with_axis(rows.rank() == 2 ? with_axis(rows, 0) : rows, 1);
-    };
-    const node cosine = angle(1), sine = angle(2), in = part(x, 3, 0, turned);
+/// Turns the first elements of each head of x [batch, heads, length, size] by angles, whose cosines and sines are
+/// [batch or 1, 1, length, half of what is turned].
+inline node turned(const node& x, const node& cosine, const node& sine, bool interleaved, std::int64_t count) {
+    const std::int64_t size = known_extent(x.shape()[3], "heads' size"), half_size = count / 2;
+    const node in = part(x, 3, 0, count);
     node first, second;
     if (interleaved) {
         std::vector<range> ranges(4, all);
@@ -178,7 +170,21 @@ inline void rotary_embedding(call& c) {
     } else {
         y = tapegraph::concat(std::vector<node>{real, imaginary}, 3);
     }
-    if (turned < size) y = tapegraph::concat(std::vector<node>{y, part(x, 3, turned, size - turned)}, 3);
+    return count < size ? tapegraph::concat(std::vector<node>{y, part(x, 3, count, size - count)}, 3) : y;
+}
+inline void rotary_embedding(call& c) {
+    const std::int64_t heads = c.integer("num_heads", 0);
+    const bool interleaved = c.integer("interleaved", 0) != 0, flat = c.rank(0) == 3;
+    const dtype type = c.type(0);
+    const node x = in_heads(c, 0, heads); // [batch, heads, length, size]
+    const std::int64_t given = c.integer("rotary_embedding_dim", 0);
+    const auto angle = [&](int i) { // [batch, 1, length, half]
+        const node table = c.plain(i);
+        const node rows = c.has(3) ? gather(table, converted(c.plain(3), c.type(3), dtype::i64), 0) : table;
+        return with_axis(rows.rank() == 2 ? with_axis(rows, 0) : rows, 1);
+    };
+    const std::int64_t count = given == 0 ? known_extent(x.shape()[3], "heads' size") : given;
+    node y = turned(x, angle(1), angle(2), interleaved, count);
     if (flat) y = reshape(c.on.transposed(y, {0, 2, 1, 3}), c.dims(0));
     c.give(0, y, type);
 }

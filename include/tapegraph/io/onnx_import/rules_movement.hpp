@@ -150,7 +150,7 @@ inline void slice_rule(call& c) {
     const shape from = c.dims(0);
     for (std::size_t i = 0; i < starts.size(); ++i) {
         const int axis = c.axis(where[i], c.rank(0)), place = place_of(axes, axis);
-        constexpr std::int64_t far = std::numeric_limits<std::int32_t>::max();
+        constexpr std::int64_t far = 1'000'000'000; // what converters write for "up to the end" is this or more
         const extent size = from[axis];
         if (is_symbolic(starts[i]) || is_symbolic(ends[i])) {
             const extent_table* const table = size.table;
@@ -325,18 +325,6 @@ inline void center_crop_pad(call& c) {
     }
     c.give(0, padded(c, x, before, after, "constant", 0), c.type(0));
 }
-inline void dropout(call& c) {
-    c.ignore("ratio"), c.ignore("seed"), c.ignore("is_test"), c.ignore("consumed_inputs");
-    if (c.has(2)) {
-        if (c.known(2) == nullptr) refuse_symbols("a training_mode that is computed from values");
-        if (c.known(2)->integer(0) != 0 && (!c.has(1) || c.scalar(1, "a ratio") != 0)) refuse("in training mode");
-    }
-    c.give(0, c.pointer(0));
-    if (!c.wants(1)) return;
-    array yes(dtype::boolean, {});
-    *static_cast<bool*>(yes.data()) = true;
-    c.give(1, eval(broadcast_to(c.on.constant(yes), c.dims(0))), dtype::boolean);
-}
 inline void if_rule(call& c) {
     const attribute *yes = c.find("then_branch"), *no = c.find("else_branch");
     if (yes == nullptr || no == nullptr || !yes->g || !no->g) refuse("without two branches");
@@ -378,7 +366,6 @@ inline std::span<const operator_rule> movement() {
         {"DepthToSpace", &depth_to_space},
         {"SpaceToDepth", &space_to_depth},
         {"CenterCropPad", &center_crop_pad},
-        {"Dropout", &dropout},
         {"If", &if_rule},
     });
     return table;

@@ -168,6 +168,7 @@ inline std::span<const operator_rule> normalizations() {
         {"BatchNormalization", &batch_normalization_rule},
         {"LayerNormalization", &layer_normalization_rule},
         {"RMSNormalization", &rms_normalization_rule},
+        {"SimplifiedLayerNormalization", &rms_normalization_rule}, // onnxruntime's name for it, in the standard domain
         {"InstanceNormalization", &instance_normalization_rule},
         {"GroupNormalization", &group_normalization_rule},
         {"MeanVarianceNormalization", &mean_variance_normalization},

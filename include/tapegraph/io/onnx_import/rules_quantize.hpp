@@ -2,6 +2,8 @@
 
 #include <tapegraph/io/onnx_import/rules_windows.hpp>
 
+#include <algorithm>
+
 /// Quantised numbers: q = round(x / scale) + zero_point, clamped to the element type's range.
 
 namespace tapegraph::io::onnx_import {
@@ -61,39 +63,91 @@ inline void dequantize_linear(call& c) {
     const dtype type = number != 0 ? element_type(static_cast<int>(number)).value_or(dtype::boolean) : c.type(1);
     if (!is_floating(type)) refuse("output_dtype = " + element_type_name(static_cast<int>(number)));
     const shape s = c.dims(0);
-    // In double the difference from the zero point is exact for integers beyond 2^24, too.
-    node x = converted(c.plain(0), c.type(0), dtype::f64);
-    if (c.has(2)) x = eval(x - along_axis(c, converted(c.plain(2), c.type(2), dtype::f64), s, axis, block));
-    const node scale = along_axis(c, converted(c.plain(1), c.type(1), dtype::f64), s, axis, block);
-    c.give(0, converted(eval(x * scale), dtype::f64, type), type);
+    // Differences of integers of 8 and 16 bits are exact in float, others up to 2^53 in double.
+    const bool narrow = size_of(c.type(0)) <= 2 && c.type(1) == dtype::f32 && type == dtype::f32;
+    const dtype inner = narrow ? dtype::f32 : dtype::f64;
+    node x = converted(c.plain(0), c.type(0), inner);
+    if (c.has(2)) x = eval(x - along_axis(c, converted(c.plain(2), c.type(2), inner), s, axis, block));
+    const node scale = along_axis(c, converted(c.plain(1), c.type(1), inner), s, axis, block);
+    c.give(0, converted(eval(x * scale), inner, type), type);
+}
+/// Numbers as integers from 0 to 255 by their own range, which includes 0.
+struct ranged {
+    node integers, scale, zero; ///< in f32
+};
+inline ranged by_range(const node& x) {
+    const node low = eval(minimum(min(x), 0)), high = eval(maximum(max(x), 0));
+    const node range = eval((high - low) / 255.0), scale = eval(where(range == 0, 1, range));
+    const node zero = eval(round(minimum(maximum(-low / scale, 0), 255)));
+    return {eval(minimum(maximum(round(x / scale) + zero, 0), 255)), scale, zero};
 }
 inline void dynamic_quantize_linear(call& c) {
-    const node x = as_float(c, 0);
-    const node low = eval(minimum(min(x), 0)), high = eval(maximum(max(x), 0));
-    const node scale = eval((high - low) / 255.0);
-    const node zero = eval(round(minimum(maximum(-low / scale, 0), 255)));
-    c.give(0, quantized(x, scale, zero, dtype::u8), dtype::u8);
-    c.give(1, scale, dtype::f32);
-    c.give(2, converted(zero, dtype::f32, dtype::u8), dtype::u8);
+    const ranged r = by_range(as_float(c, 0));
+    c.give(0, converted(r.integers, dtype::f32, dtype::u8), dtype::u8);
+    c.give(1, r.scale, dtype::f32);
+    c.give(2, converted(r.zero, dtype::f32, dtype::u8), dtype::u8);
 }
-/// An operand minus its zero point, exact in double.
-inline node centred(call& c, int i, int zero, std::int64_t axis) {
-    const node x = converted(c.plain(i), c.type(i), dtype::f64);
-    if (!c.has(zero)) return x;
-    const node z = converted(c.plain(zero), c.type(zero), dtype::f64);
-    if (z.rank() >= 2) return eval(x - z);
-    return eval(x - along_axis(c, z, x.shape(), axis, 0));
+/// The largest absolute value of an operand minus its zero point.
+inline std::int64_t most_of(call& c, int i, int zero) {
+    const limits l = limits_of(c.type(i));
+    if (!c.has(zero)) return static_cast<std::int64_t>(std::max(-l.low, l.high));
+    std::int64_t most = 0;
+    if (const array* const z = c.known(zero))
+        for (std::int64_t k = 0; k < z->size(); ++k)
+            most = std::max({most, z->integer(k) - static_cast<std::int64_t>(l.low),
+                             static_cast<std::int64_t>(l.high) - z->integer(k)});
+    return most > 0 ? most : static_cast<std::int64_t>(l.high - l.low);
+}
+/// The element type in which a sum of `terms` products is exact: float where it stays within 2^24, else double.
+inline dtype exact_for(const extent& terms, std::int64_t a, std::int64_t b) {
+    return terms.known() && terms.value <= (std::int64_t{1} << 24) / (a * b) ? dtype::f32 : dtype::f64;
+}
+/// An operand minus its zero point, of which there is one for all or one for each index of an axis. Of constants
+/// it is computed once.
+inline value_pointer centred(call& c, int i, int zero, std::int64_t axis, dtype type) {
+    const array *const x = c.known(i), *const z = c.known(zero);
+    if (x != nullptr && c.operand(i).weight.empty() && !x->symbolic() && (!c.has(zero) || z != nullptr) &&
+        (z == nullptr || z->rank() <= 1)) {
+        std::int64_t inner = 1, count = z == nullptr ? 1 : z->size();
+        if (count > 1) {
+            const int at = c.axis(axis, x->rank());
+            if (x->dims()[static_cast<std::size_t>(at)] != count) refuse("by zero points of another extent");
+            for (int k = at + 1; k < x->rank(); ++k) inner *= x->dims()[static_cast<std::size_t>(k)];
+        }
+        array y(type, x->dims());
+        for (std::int64_t k = 0; k < y.size(); ++k) {
+            const double v = static_cast<double>(x->integer(k) - (z == nullptr ? 0 : z->integer(k / inner % count)));
+            if (type == dtype::f32)
+                static_cast<float*>(y.data())[k] = static_cast<float>(v);
+            else
+                static_cast<double*>(y.data())[k] = v;
+        }
+        return c.on.make_known(std::move(y));
+    }
+    const node n = converted(c.plain(i), c.type(i), type);
+    if (!c.has(zero)) return c.on.make(n, type);
+    const node by = converted(c.plain(zero), c.type(zero), type);
+    return c.on.make(eval(n - (by.rank() >= 2 ? by : along_axis(c, by, n.shape(), axis, 0))), type);
+}
+inline node plain_centred(call& c, int i, int zero, std::int64_t axis, dtype type) {
+    return c.on.plain(*centred(c, i, zero, axis, type));
+}
+inline node integer_product(call& c, int a, int a_zero, int b, int b_zero) {
+    const shape s = c.dims(a);
+    const dtype type =
+        exact_for(s.rank() > 0 ? s[s.rank() - 1] : extent(1), most_of(c, a, a_zero), most_of(c, b, b_zero));
+    return matmul(plain_centred(c, a, a_zero, -2, type), plain_centred(c, b, b_zero, -1, type));
 }
 inline void matmul_integer(call& c) {
-    const node y = matmul(centred(c, 0, 2, -2), centred(c, 1, 3, -1));
-    c.give(0, converted(y, dtype::f64, dtype::i32), dtype::i32);
+    const node y = integer_product(c, 0, 2, 1, 3);
+    c.give(0, converted(y, y.type(), dtype::i32), dtype::i32);
 }
 inline void qlinear_matmul(call& c) {
     const auto scale = [&](int i, const shape& s, std::int64_t axis) {
         const node v = converted(c.plain(i), c.type(i), dtype::f64);
         return v.rank() >= 2 ? v : along_axis(c, v, s, axis, 0);
     };
-    const node y = matmul(centred(c, 0, 2, -2), centred(c, 3, 5, -1));
+    const node sums = integer_product(c, 0, 2, 3, 5), y = converted(sums, sums.type(), dtype::f64);
     const shape s = y.shape();
     const node real = eval(y * (scale(1, s, -2) * scale(4, s, -1)));
     c.give(0, quantized(real, scale(6, s, -1), converted(c.plain(7), c.type(7), dtype::f64), c.type(7)), c.type(7));
@@ -103,9 +157,13 @@ inline node integer_convolution(call& c, int x, int x_zero, int w, int w_zero) {
     if (rank < 3 || rank > 5) refuse("over " + std::to_string(rank - 2) + " axes");
     window of = window_of(c, rank - 2, taps_of(c, w));
     const std::int64_t groups = c.integer("group", 1);
-    const node image = c.on.transposed(centred(c, x, x_zero, 1), channels_last(rank));
+    extent terms = c.dims(w)[1];
+    for (int k = 2; k < rank; ++k) terms = terms * c.dims(w)[k];
+    const dtype type = exact_for(terms, most_of(c, x, x_zero), most_of(c, w, w_zero));
+    const node image = c.on.arranged(*centred(c, x, x_zero, 1, type), channels_last(rank));
     resolve(of, image.shape());
-    return convolved(c, image, c.on.transposed(centred(c, w, w_zero, 0), filter_axes(rank)), of, groups);
+    const node y = convolved(c, image, c.on.arranged(*centred(c, w, w_zero, 0, type), filter_axes(rank)), of, groups);
+    return converted(y, type, dtype::f64);
 }
 inline void conv_integer(call& c) {
     const node y = integer_convolution(c, 0, 2, 1, 3);

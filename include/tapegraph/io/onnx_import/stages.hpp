@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/eager/generator.hpp>
 #include <tapegraph/io/onnx_import/program.hpp>
 #include <tapegraph/io/onnx_import/rules_counted.hpp>
 
@@ -45,13 +46,14 @@ public:
     /// The results for named inputs in the file's element types. Throws import_error with what cannot be
     /// imported.
     std::vector<any_tensor> run(const std::map<std::string, any_tensor>& inputs, const variable_list& weights,
-                                const std::function<bool(const any_tensor&)>& may_be_known) {
+                                const std::function<bool(const any_tensor&)>& may_be_known,
+                                tapegraph::detail::call_counter& random) {
         std::map<std::string, held> values;
         for (const auto& [name, x] : inputs) values[name] = {x, false};
         for (const initializer_info& i : shared_.model.graph.initializers)
             if (std::find(results_.begin(), results_.end(), i.name) != results_.end())
                 values[i.name] = {i.value->tensor(), true};
-        for (part& p : parts_) run_part(p, values, weights, may_be_known);
+        for (part& p : parts_) run_part(p, values, weights, may_be_known, random.next());
         std::vector<any_tensor> results;
         for (const std::string& name : results_) {
             if (!values.contains(name))
@@ -150,7 +152,7 @@ private:
         return made;
     }
     void run_part(part& p, std::map<std::string, held>& values, const variable_list& weights,
-                  const std::function<bool(const any_tensor&)>& may_be_known) {
+                  const std::function<bool(const any_tensor&)>& may_be_known, const random_state& random) {
         const auto key_of = [&] {
             std::vector<std::int64_t> key;
             for (const std::string& name : p.in) {
@@ -189,7 +191,7 @@ private:
         for (const std::string& name : p.in)
             if (const held& v = values.at(name); !is_known(p, v, may_be_known))
                 x.push_back(in_carrier(v.x, carrier_of(v.x.type())));
-        const std::vector<any_tensor> results = made->run(weights, x);
+        const std::vector<any_tensor> results = made->run(weights, x, random);
         std::size_t next = 0;
         for (std::size_t k = 0; k < p.out.size(); ++k) {
             const bool fixed = made->fixed[k].has_value();

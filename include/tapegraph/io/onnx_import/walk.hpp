@@ -41,7 +41,8 @@ inline bool of_sequences(const std::string& type) {
 /// Operators that are not computed at once, though their operands are known: what draws numbers, has bodies,
 /// which read more than the operands, or gives sequences.
 inline bool stays(const std::string& type) {
-    return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" || type == "If" ||
+    return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" || type == "Dropout" ||
+           type == "If" ||
            type == "Loop" || type == "Scan" || of_sequences(type);
 }
 /// Operators whose operands may be sequences.
