@@ -22,8 +22,9 @@ namespace tapegraph::io {
 
 /// How the range of a value between layers follows from the numbers that it takes on the data.
 enum class calibration : std::uint8_t {
-    minmax,    ///< from the lowest to the highest
-    percentile ///< without the furthest ones on both sides
+    minmax,     ///< from the lowest to the highest
+    percentile, ///< without the furthest ones on both sides
+    entropy     ///< up to the absolute value from which the least information is lost
 };
 
 /// Options of export_quantized_onnx.
@@ -166,6 +167,12 @@ inline std::map<std::string, onnx::activation_range> calibrate(const onnx_model&
     if (options.ranges == calibration::percentile) {
         each([](onnx::activation_range& r, const float* x, std::int64_t n, const std::string&) { r.sort(x, n); });
         for (onnx::activation_range& r : ranges) r.keep(options.percentile);
+    }
+    if (options.ranges == calibration::entropy) {
+        each([](onnx::activation_range& r, const float* x, std::int64_t n, const std::string&) {
+            r.sort_absolute(x, n);
+        });
+        for (onnx::activation_range& r : ranges) r.keep_information();
     }
     std::map<std::string, onnx::activation_range> named;
     for (std::size_t k = 0; k < values.size(); ++k) named.emplace(values[k], ranges[k]);

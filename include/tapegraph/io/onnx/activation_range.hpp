@@ -28,6 +28,44 @@ inline uint8_scale uint8_scale_of(double low, double high) {
     return s;
 }
 
+/// The Kullback-Leibler divergence, in nats, of a histogram whose first `used` bins become `levels` equal steps, from the
+/// same bins with all that lies behind them counted in the last one.
+inline double divergence(const std::vector<std::int64_t>& counts, int used, int levels) {
+    double outside = 0, total = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        total += static_cast<double>(counts[i]);
+        if (i >= static_cast<std::size_t>(used)) outside += static_cast<double>(counts[i]);
+    }
+    const double inside = total - outside;
+    if (inside <= 0) return std::numeric_limits<double>::infinity();
+    double sum = 0;
+    for (int step = 0; step < levels; ++step) {
+        const int first = static_cast<int>(std::int64_t{step} * used / levels),
+                  last = static_cast<int>(std::int64_t{step + 1} * used / levels);
+        double mass = 0;
+        int filled = 0;
+        for (int i = first; i < last; ++i)
+            if (const auto c = counts[static_cast<std::size_t>(i)]; c > 0) mass += static_cast<double>(c), ++filled;
+        for (int i = first; i < last; ++i) {
+            const double p = static_cast<double>(counts[static_cast<std::size_t>(i)]) + (i + 1 == used ? outside : 0);
+            if (p == 0) continue;
+            // A step's numbers are spread over its bins that have some; a last bin of outliers alone has next to none.
+            const double own = counts[static_cast<std::size_t>(i)] > 0 ? mass / filled : 1e-4;
+            sum += p / total * std::log(p / total / (own / inside));
+        }
+    }
+    return sum;
+}
+/// The number of bins, from `levels` on, whose divergence is least: the limit of the calibration that S. Migacz published
+/// ("8-bit inference with TensorRT", 2017).
+inline int least_divergence(const std::vector<std::int64_t>& counts, int levels) {
+    int best = static_cast<int>(counts.size());
+    double least = std::numeric_limits<double>::infinity();
+    for (int used = levels; used <= static_cast<int>(counts.size()); ++used)
+        if (const double d = divergence(counts, used, levels); d < least) least = d, best = used;
+    return best;
+}
+
 /// Extremes and a histogram of one value, collected batch by batch: first all extremes, then the histogram.
 class activation_range {
 public:
@@ -56,6 +94,15 @@ public:
         }
     }
 
+    /// Counts absolute values, after all have been seen. Zeros are left out: they are exact in every range.
+    void sort_absolute(const float* x, std::int64_t count) {
+        if (counts_.empty()) counts_.resize(bins);
+        const double width = std::max(-low(), high()) / bins;
+        for (std::int64_t i = 0; i < count; ++i)
+            if (x[i] != 0)
+                ++counts_[static_cast<std::size_t>(std::min(std::fabs(static_cast<double>(x[i])) / width, bins - 1.0))];
+    }
+
     /// How many numbers it has seen.
     std::int64_t count() const { return count_; }
     /// Where their range begins: the least of them, or what `keep` cut it to.
@@ -73,6 +120,16 @@ public:
             outside += static_cast<double>(counts_[static_cast<std::size_t>(--last) - 1]);
         const double begin = low();
         low_ = static_cast<float>(begin + first * width), high_ = static_cast<float>(begin + last * width);
+    }
+
+    /// Cuts off what is further from 0 than the limit from which the divergence is least (below), after
+    /// sort_absolute.
+    void keep_information() {
+        const double width = std::max(-low(), high()) / bins;
+        // Numbers on both sides share the integers.
+        const int levels = low() < 0 && high() > 0 ? 128 : 256;
+        const auto limit = static_cast<float>(least_divergence(counts_, levels) * width);
+        low_ = std::max(low_, -limit), high_ = std::min(high_, limit);
     }
 
 private:
