@@ -87,6 +87,31 @@ std::string beside(const std::string& value) {
 
 } // namespace
 
+TEST_CASE("a state_dict as PyTorch before 0.4 and Python 2 wrote it") {
+    const support::temporary_folder folder;
+    // OrderedDict([[name, tensor], ...]) with attributes; tensors without hooks, the second in a part of a storage.
+    const auto old = [&](const std::string& of, const std::string& sizes) {
+        return call(name("torch._utils", "_rebuild_tensor"), of + small(0) + sizes);
+    };
+    const auto part = [&](int first) {
+        return tuple(text("storage") + name("torch", "FloatStorage") + text("0") + text("cuda:0") + small(2) +
+                     tuple(text("9") + small(first) + small(1))) +
+               "Q";
+    };
+    const auto file_with = [&](const std::string& bias) {
+        const std::string pairs = "](](" + text("fc.weight") +
+                                  old(storage(name("torch", "FloatStorage"), '0', 2), row) + "e](" + text("fc.bias") +
+                                  old(bias, one) + "ee";
+        return file_of(folder, call(name("collections", "OrderedDict"), pairs) +
+                                   dict(text("_metadata") + dict(text("") + small(1))) + "b");
+    };
+    auto net = tg::instance(layer, tg::spec<float, tg::dyn, 2>{});
+    CHECK(tg::io::load_pytorch(net, file_with(part(1))).matched.size() == 2);
+    CHECK(net.variables()["fc/kernel"].template value<float>().to_vector() == std::vector<float>{1, 2});
+    CHECK(net.variables()["fc/bias"].template value<float>().to_vector() == std::vector<float>{2});
+    CHECK(contains(message_of<tg::data_error>([&] { tg::io::load_pytorch(net, file_with(part(2))); }), "fc.bias"));
+}
+
 TEST_CASE("values beside the weights cost nothing, and are read or named") {
     // LONG1 of 9 bytes: a seed of 65 bits.
     CHECK(beside("\x8a\x09\0\0\0\0\0\0\0\0\1"s) == "18446744073709551616");

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -161,7 +162,8 @@ private:
         const pickle_node& called = all_[node.items[0]];
         const std::string_view callee = called.kind == pickle_kind::global ? std::string_view(called.text) : "";
         const pickle_node& arguments = all_[node.items[1]];
-        if (callee.starts_with("torch._utils._rebuild_tensor_v")) return tensor(arguments, name);
+        if (callee == "torch._utils._rebuild_tensor" || callee.starts_with("torch._utils._rebuild_tensor_v"))
+            return tensor(arguments, name);
         if (callee.starts_with("torch._utils._rebuild_parameter") && !arguments.items.empty())
             return visit(arguments.items[0], name, depth + 1);
         // A tensor with attributes, such as nn.Buffer, or of a class derived from Tensor:
@@ -176,6 +178,14 @@ private:
         if (callee.starts_with("torch._utils._rebuild_")) return leave(name, "a tensor of " + shown_name(callee), true);
         if (callee == "torch.Size" && !arguments.items.empty()) return visit(arguments.items[0], name, depth + 1);
         if (callee == "torch.device") return visit_items(arguments, name, depth);
+        if (const auto* const pairs = pairs_of(callee, arguments)) { // its attributes, such as _metadata, are no values
+            for (const std::uint32_t pair : *pairs) {
+                const pickle_node& both = all_[pair];
+                if ((both.kind == pickle_kind::list || both.kind == pickle_kind::tuple) && both.items.size() == 2)
+                    visit(both.items[1], below(name, text_of(both.items[0])), depth + 1);
+            }
+            return;
+        }
         if (node.items.size() == 2 &&
             (callee == "collections.OrderedDict" || callee == "collections.defaultdict" || callee == "builtins.dict"))
             return; // it is empty
@@ -197,6 +207,14 @@ private:
                 kind == pickle_kind::call)
                 visit(arguments.items[i], below(name, std::to_string(i)), depth + 1);
         }
+    }
+    /// The keys and values of a dictionary that is made of a list of them, as Python 2 writes an OrderedDict; else null.
+    const std::vector<std::uint32_t>* pairs_of(std::string_view callee, const pickle_node& arguments) const {
+        if (callee != "collections.OrderedDict" && callee != "builtins.dict" && callee != "__builtin__.dict")
+            return nullptr;
+        if (arguments.kind != pickle_kind::tuple || arguments.items.size() != 1) return nullptr;
+        const pickle_node& list = all_[arguments.items[0]];
+        return list.kind == pickle_kind::list ? &list.items : nullptr;
     }
     /// An nn.Module stored as an object: reads what state_dict() would return.
     void visit_module(std::uint32_t state, const std::string& name, int depth) {
@@ -256,6 +274,13 @@ private:
         view.stored = integer(parts->items[4], name);
         if (untyped) view.stored /= static_cast<std::int64_t>(size_of(view.type));
         view.offset = integer(arguments.items[1], name);
+        // Before PyTorch 0.4 a storage could be a part of another: (key, first element, number of elements).
+        if (parts->items.size() > 5)
+            if (const auto& of = items_of(parts->items[5], pickle_kind::tuple); of.size() > 1) {
+                const std::int64_t first = integer(of[1], name);
+                if (first > std::numeric_limits<std::int64_t>::max() - view.offset) fail(name, "an invalid size");
+                view.offset += first;
+            }
         view.shape = integers(arguments.items[2], name);
         view.strides = integers(arguments.items[3], name);
         const std::size_t bits = untyped ? 7 : 6; // {"neg": True} of the imaginary part of a conjugate, say
