@@ -1,5 +1,7 @@
 #include <support/builders.hpp>
 
+#include <tapegraph/runtime/call_observer.hpp>
+
 #include <doctest/doctest.h>
 
 #include <string>
@@ -224,6 +226,26 @@ TEST_CASE("check_finite names the first operation, its scope and its line") {
           std::string::npos);
     CHECK(text.find("log: ") == 0);
     p.run(); // without the check it runs through
+}
+
+TEST_CASE("check_finite finds the same while a program is observed, step by step") {
+    struct calls : tg::runtime::call_observer {
+        int begun = 0, ended = 0;
+        void begin(const tg::runtime::observed_call&) override { ++begun; }
+        void end() override { ++ended; }
+    } seen;
+    runner p = make<makes_nan>();
+    const std::vector<double> good{1, 2, 3}, bad{1, 2, -3};
+    const tg::runtime::observer_scope watched(seen);
+    p.feed(0, good, {3});
+    p.run(true);
+    CHECK(seen.begun > 0);
+    CHECK(seen.ended == seen.begun);
+    p.feed(0, bad, {3});
+    const std::string text = message<tg::numeric_error>([&] { p.run(true); });
+    CHECK(text.find("log: ") == 0);
+    CHECK(text.find("element 2 of a result of shape [3] is not finite") != std::string::npos);
+    p.run(); // nobody asked for the check
 }
 
 } // namespace program_test

@@ -115,23 +115,28 @@ static_assert(first_problem<images>() == nullptr);
 static_assert(left<pooled<true>, images>() == 3 && left<pooled<false>, images>() == 1 &&
               left<tg::max_pool_op, images>() == 0);
 
-/// Other windows, and convolutions that something else reads.
+/// Other windows, each in one respect, and convolutions that something else reads.
 struct other_images {
     static constexpr void build(trace& t) {
-        const node x = input(t, "x", {2, 9, 8, 3}), w = variable(t, "w", {3, 2, 3, 5}), b = variable(t, "b", {5});
+        const node x = input(t, "x", {2, 9, 8, 3}), w = variable(t, "w", {3, 2, 3, 5}), b = variable(t, "b", {5}),
+                   v = variable(t, "v", {3, 2, 3, 5});
         const auto convolved = [&](std::int64_t stride) { return relu(conv2d(x, w, {.stride = {stride, 1}}) + b); };
         output(t, "three", max_pooling2d(convolved(1), {.pool_size = {3, 2}}));
         output(t, "same", max_pooling2d(convolved(2), {.padding = tg::padding::same()}));
         output(t, "padded", max_pooling2d(convolved(3), {.padding = tg::padding::amounts(1, 0, 0, 0)}));
         output(t, "strided", max_pooling2d(convolved(4), {.stride = {2, 1}}));
         output(t, "average", average_pooling2d(convolved(5)));
+        const auto again = [&](std::int64_t stride) { return relu(conv2d(x, v, {.stride = {stride, 1}}) + b); };
+        output(t, "wide", max_pooling2d(again(1), {.pool_size = {2, 3}, .stride = {2, 2}}));
+        output(t, "padded after", max_pooling2d(again(2), {.padding = tg::padding::amounts(0, 0, 0, 1)}));
+        output(t, "dilated", max_pooling2d(again(3), {.dilation = {1, 2}}));
         const node y = convolved(6);
         output(t, "y", y);
         output(t, "pooled", max_pooling2d(y, {.pool_size = {2, 2}}));
     }
 };
 static_assert(first_problem<other_images>() == nullptr);
-static_assert(left<pooled<true>, other_images>() == 0 && left<biased_convolution<true>, other_images>() == 6);
+static_assert(left<pooled<true>, other_images>() == 0 && left<biased_convolution<true>, other_images>() == 9);
 
 struct image_step {
     static constexpr void build(trace& t) {
