@@ -188,7 +188,7 @@ struct kernel<recurrent_gradient_op<Cell, Extras>, T> {
         const runtime::detail::recurrent_states_view<Cell, const T> states(a, c.in[1].as<const T>(), s.batch, s.time,
                                                                            s.units);
         const runtime::detail::recurrent_result_rows<Cell, const T> rows(a, c.in[0].as<const T>(), s.time, s.units);
-        const runtime::detail::recurrent_column_rows<Cell, Extras, T> out(a, c.out[0].as<T>(), s.time, s.units);
+        const runtime::detail::recurrent_column_rows<Cell, T> out(a, c.out[0].as<T>(), s.time, s.units, Extras);
         recurrent_backward_operands<T> p{};
         if (a.rows == recurrent_attributes::last) {
             p.dh_last = detail::one_row(rows.steps.data, rows.steps.record);
