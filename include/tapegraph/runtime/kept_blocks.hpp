@@ -4,14 +4,15 @@
 #include <tapegraph/core/shape.hpp>
 #include <tapegraph/runtime/memory.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 /// What programs have derived from variables, in all of the process: programs that derive the same
 /// from the same elements share it.
@@ -48,10 +49,16 @@ public:
     std::atomic<bool> keeps{true};
 
 private:
-    void forget(const id& which, const kept_block* block);
+    using entry = std::pair<id, std::weak_ptr<const kept_block>>;
+
+    void forget(const id& which);
+    /// The entry of that number, or the end.
+    std::vector<entry>::iterator entry_of(const id& which) {
+        return std::find_if(blocks_.begin(), blocks_.end(), [&](const entry& e) { return e.first == which; });
+    }
 
     std::mutex mutex_;
-    std::map<id, std::weak_ptr<const kept_block>> blocks_;
+    std::vector<entry> blocks_; // a handful for each layer; searched when a program meets new elements
     std::atomic<std::size_t> bytes_{0};
 };
 
@@ -65,7 +72,7 @@ TG_DEFINITION kept_blocks& kept_blocks::instance() {
 
 TG_DEFINITION std::shared_ptr<const kept_block> kept_blocks::find(const id& which) {
     const std::lock_guard lock(mutex_);
-    const auto found = blocks_.find(which);
+    const auto found = entry_of(which);
     return found == blocks_.end() ? nullptr : found->second.lock();
 }
 
@@ -73,22 +80,28 @@ TG_DEFINITION std::shared_ptr<const kept_block> kept_blocks::publish(const id& w
                                                                      std::unique_ptr<kept_block> made) {
     const std::size_t size = made->memory.size();
     const std::shared_ptr<const kept_block> block(made.release(), [this, which, size](const kept_block* last) {
-        forget(which, last);
+        forget(which);
         bytes_.fetch_sub(size, std::memory_order_relaxed);
         delete last;
     });
     bytes_.fetch_add(size, std::memory_order_relaxed);
     const std::lock_guard lock(mutex_);
-    std::weak_ptr<const kept_block>& place = blocks_[which];
-    if (std::shared_ptr<const kept_block> others = place.lock()) return others;
-    place = block;
+    const auto found = entry_of(which);
+    if (found == blocks_.end()) {
+        blocks_.emplace_back(which, block);
+        return block;
+    }
+    if (std::shared_ptr<const kept_block> others = found->second.lock()) return others;
+    found->second = block;
     return block;
 }
 
-TG_DEFINITION void kept_blocks::forget(const id& which, const kept_block*) {
+TG_DEFINITION void kept_blocks::forget(const id& which) {
     const std::lock_guard lock(mutex_);
-    const auto found = blocks_.find(which);
-    if (found != blocks_.end() && found->second.expired()) blocks_.erase(found);
+    const auto found = entry_of(which);
+    if (found == blocks_.end() || !found->second.expired()) return;
+    std::swap(*found, blocks_.back());
+    blocks_.pop_back();
 }
 
 #endif
