@@ -111,8 +111,8 @@ private:
             if (here < first || here >= first + from.bytes() || c.in[operand].type != from.type) continue;
             const std::uint64_t number = (*s.mark)->number();
             if (number == 0) continue;
-            kept_blocks::id id{static_cast<std::int64_t>(number), here - first, key[0], key[1], key[2], key[3],
-                               c.in[operand].rank};
+            kept_blocks::id id{
+                static_cast<std::int64_t>(number), here - first, key[0], key[1], key[2], key[3], c.in[operand].rank};
             std::copy_n(c.in[operand].extents, c.in[operand].rank, id.end() - max_rank);
             return id;
         }
