@@ -72,6 +72,7 @@ int main(int, char** arguments) {
     model<images>("network", network, batch);
     model<images>("network_by_percentiles", network, batch,
                   {.ranges = tg::io::calibration::percentile, .percentile = 99.9});
+    model<images>("network_by_entropy", network, batch, {.ranges = tg::io::calibration::entropy});
     model<images>("network_of_7_bits", network, batch, {.leave = {"a"}, .weight_bits = 7});
     model<tg::spec<float, tg::dyn, 30, 4>>("series",
                                            [](auto scope, auto x) {
