@@ -267,10 +267,18 @@ void run_recurrent_second(const kernel_call& c, int extras) {
     recurrent_second_pass<Cell, T>(c, s, g);
 }
 
+/// For devices, whose kernels read the same operands.
+template <class Cell, int Extras, class T, int Steps, int Before>
+struct recurrent_kernel {
+    static cpu::recurrent_shape<T> shape_of(const kernel_call& c) {
+        return recurrent_shape_of<Cell, T>(c, Extras, Steps, Before);
+    }
+};
+
 } // namespace detail
 
 template <class Cell, int Extras, class T>
-struct kernel<recurrent_states_op<Cell, Extras>, T> {
+struct kernel<recurrent_states_op<Cell, Extras>, T> : detail::recurrent_kernel<Cell, Extras, T, 0, 0> {
     static std::size_t workspace(const kernel_call& c) {
         return detail::recurrent_pass_bytes<Cell, T>(c, Extras, 0, 0, false);
     }
@@ -278,12 +286,12 @@ struct kernel<recurrent_states_op<Cell, Extras>, T> {
 };
 
 template <class Cell, int Extras, class T>
-struct kernel<recurrent_result_op<Cell, Extras>, T> {
+struct kernel<recurrent_result_op<Cell, Extras>, T> : detail::recurrent_kernel<Cell, Extras, T, 0, 1> {
     static void run(const kernel_call& c) { detail::run_recurrent_result<Cell, T>(c, Extras); }
 };
 
 template <class Cell, int Extras, class T>
-struct kernel<recurrent_op<Cell, Extras>, T> {
+struct kernel<recurrent_op<Cell, Extras>, T> : detail::recurrent_kernel<Cell, Extras, T, 0, 0> {
     static std::size_t workspace(const kernel_call& c) {
         detail::announce_recurrent_matrix<Cell, T>(c);
         return detail::recurrent_pass_bytes<Cell, T>(c, Extras, 0, 0, false);
@@ -292,7 +300,7 @@ struct kernel<recurrent_op<Cell, Extras>, T> {
 };
 
 template <class Cell, int Extras, class T>
-struct kernel<recurrent_gradient_op<Cell, Extras>, T> {
+struct kernel<recurrent_gradient_op<Cell, Extras>, T> : detail::recurrent_kernel<Cell, Extras, T, 1, 2> {
     static std::size_t workspace(const kernel_call& c) {
         return detail::recurrent_pass_bytes<Cell, T>(c, Extras, 1, 2, true);
     }
