@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes single_include/tapegraph, whose files include one another, with all library headers
 inlined: tensor.hpp, tensors and derivatives; tapegraph.hpp, which has tapegraph/nn.hpp (graphs,
-models and training); data.hpp, data sets; and all.hpp, the rest of tapegraph/all.hpp: files,
-reports on a run, graphs made at run time, numbers that record.
+models and training); data.hpp, data sets; io.hpp, files and reports on a run; and all.hpp, the rest
+of tapegraph/all.hpp: graphs made at run time, numbers that record, clusters, networks of others.
 
 usage: single_header.py [--check] [--output FOLDER]
 
@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include"
 # Each file, and its parts; the later one includes the earlier.
 SINGLE = {"tapegraph/tensor.hpp": "tapegraph/tensor.hpp", "tapegraph/tapegraph.hpp": "tapegraph/nn.hpp", "tapegraph/data.hpp": "tapegraph/data.hpp",
-          "tapegraph/all.hpp": "tapegraph/all.hpp"}
+          "tapegraph/io.hpp": "tapegraph/io.hpp", "tapegraph/all.hpp": "tapegraph/all.hpp"}
 FIRST = "tapegraph/tensor.hpp"
 OUTPUT = ROOT / "single_include"
 
@@ -65,7 +65,7 @@ FORWARDER = """\
 #pragma once
 #include "{target}" // which has this
 """
-FORWARDED = {"tapegraph/nn.hpp": "tapegraph.hpp", "tapegraph/io.hpp": "all.hpp", "tapegraph/data/synthetic.hpp": "../data.hpp"}
+FORWARDED = {"tapegraph/nn.hpp": "tapegraph.hpp", "tapegraph/data/synthetic.hpp": "../data.hpp"}
 
 NOTE = re.compile(r"\s*//(?!/)")
 COMMENT = re.compile(r"\s*//")

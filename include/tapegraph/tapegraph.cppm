@@ -31,7 +31,6 @@ module;
 #include <iostream>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <new>

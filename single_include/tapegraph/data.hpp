@@ -6614,7 +6614,7 @@ TG_DEFINITION any_tensor tensor_of_array(const host_array& array, const std::str
   throw shape_error(what + " has shape " + shape_text(array.shape) + ", more than " + std::to_string(max_rank) +
       " axes");
  any_tensor value(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()));
- if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
+ if (!array.bytes.empty()) std::memcpy(value.overwrite(), array.bytes.data(), array.bytes.size());
  return value;
 }
 }

@@ -2237,6 +2237,57 @@ constexpr void fuse_epilogues(trace& t) {
  note_pass(t, "epilogues");
 }
 
+// -- tapegraph/graph/passes/messages.hpp
+namespace detail {
+constexpr bool is_one_for_each_edge(const trace& t, int weights, int gather) {
+ const auto a = attributes_from_words<gather_op>(t.words_of(gather));
+ const entry &w = t.nodes[weights], &indices = t.nodes[t.argument(gather, 1)];
+ if (a.batch != a.axis || w.rank != t.nodes[gather].rank || w.type != t.nodes[gather].type) return false;
+ for (int i = 0; i < w.rank; ++i)
+  if (i < indices.rank ? t.pool[w.dims + i] != t.pool[indices.dims + i] : t.pool[w.dims + i] != 1) return false;
+ return true;
+}
+constexpr int weighted_gather(const trace& t, int product, const list<int>& uses) {
+ if (!t.is(product, descriptor_of<multiply_op>)) return -1;
+ const dtype type = t.nodes[product].type;
+ for (int k = 0; k < 2 && (type == dtype::f32 || type == dtype::f64); ++k) {
+  const int gather = t.argument(product, k);
+  if (t.is(gather, descriptor_of<gather_op>) && uses[gather] == 1 && t.same_shape(gather, product) &&
+   is_one_for_each_edge(t, t.argument(product, 1 - k), gather))
+   return k;
+ }
+ return -1;
+}
+constexpr void fuse_messages(trace& t, int i, int gather, int weights) {
+ const int operands[]{t.argument(gather, 0), t.argument(gather, 1), t.argument(i, 1), weights};
+ entry& e = t.nodes[i];
+ e.op = weights < 0 ? &descriptor_of<gather_scatter_add_op<false>> : &descriptor_of<gather_scatter_add_op<true>>;
+ e.first_argument = t.arguments.size();
+ e.arguments = weights < 0 ? 3 : 4;
+ for (int k = 0; k < e.arguments; ++k) t.arguments.push_back(int{operands[k]});
+}
+}
+constexpr void fuse_messages(trace& t) {
+ static_assert(operation_binding<gather_scatter_add_op<false>>::bound &&
+    operation_binding<gather_scatter_add_op<true>>::bound);
+ if constexpr (!runtime::has_backend) {
+  const list<int> uses = detail::use_counts(t);
+  for (int i = 0; i < t.nodes.size(); ++i) {
+   if (!t.is(i, descriptor_of<scatter_add_op>)) continue;
+   const int messages = t.argument(i, 0);
+   if (uses[messages] != 1) continue;
+   const int k = detail::weighted_gather(t, messages, uses);
+   const int gather = k < 0 ? messages : t.argument(messages, k);
+   if (!t.is(gather, descriptor_of<gather_op>)) continue;
+   const auto taken = attributes_from_words<gather_op>(t.words_of(gather));
+   const auto added = attributes_from_words<gather_op>(t.words_of(i));
+   if (taken.axis == added.axis && taken.batch == added.batch &&
+    t.same_shape(t.argument(gather, 1), t.argument(i, 1)))
+    detail::fuse_messages(t, i, gather, k < 0 ? -1 : t.argument(messages, 1 - k));
+  }
+ }
+}
+
 // -- tapegraph/graph/passes/slices.hpp
 namespace detail {
 constexpr bool in_one_piece(const trace& t, int slice) {
@@ -4210,7 +4261,7 @@ public:
  void set_input(int index, const buffer_view& value);
  void set_parameter(int index, double value);
  void copy_parameters(const bound_program& other);
- void set_variable(int index, void* data);
+ void set_variable(int index, void* data, runtime::content_mark* mark = nullptr);
  buffer_view variable(int index) const;
  bool place_output(int index, void* to);
  void recall_outputs();
@@ -4223,6 +4274,10 @@ public:
  };
  arena_slot arena_slot_of(int id) const;
  const buffer_view& value_of(int id) const { return values_[static_cast<std::size_t>(id)]; }
+ std::size_t kept_bytes(int step) const {
+  const auto& call = call_of(step);
+  return call.kept == nullptr ? 0 : call.kept->announced();
+ }
  std::size_t scratch_bytes(int step) const { return placement_.scratch_bytes(step); }
 protected:
  struct copy {
@@ -4235,8 +4290,11 @@ protected:
  void bind_input(int index);
  void place_buffers();
  void build_steps();
- bool keeps(const step_entry& step) const;
+ runtime::kept_memory* kept_memory_of(int s);
+ bool updates(int variable) const;
+ void mark_updates();
  void connect();
+ void find_continuations();
  const program_view* view_;
  runtime::device_runtime *device_, *runs_on_;
  std::optional<tapegraph::math_mode> math_mode_;
@@ -4245,6 +4303,7 @@ protected:
  numbered<buffer_view> values_, operands_, outputs_;
  numbered<void*> given_;
  numbered<kernel_step> steps_;
+ numbered<runtime::continuation> continuations_;
  numbered<copy> copies_;
  input_addresses input_addresses_;
  lifetimes live_;
@@ -4256,11 +4315,12 @@ protected:
  numbered<fed_input> fed_;
  captured_steps captured_;
  std::vector<std::unique_ptr<runtime::kept_memory>> kept_;
+ numbered<runtime::content_mark*> marks_, marks_of_kept_;
  numbered_draws draws_;
  random_state* random_ = nullptr;
  int on_host_ = 0;
  const variable_entry* missing_variable_ = nullptr;
- bool bound_ = false, pointers_changed_ = true, moved_ = true;
+ bool bound_ = false, pointers_changed_ = true, moved_ = true, marks_moved_ = false;
 };
 TG_DEFINITION bound_program::bound_program(const program_view& view, runtime::device_runtime* device,
           bool external_memory)
@@ -4273,7 +4333,9 @@ TG_DEFINITION bound_program::bound_program(const program_view& view, runtime::de
  values_(static_cast<std::size_t>(view.nodes.size())),
  given_(values_.size(), nullptr),
  fed_(static_cast<std::size_t>(view.inputs.size())),
- captured_(device_) {
+ captured_(device_),
+ marks_(static_cast<std::size_t>(view.variables.size()), nullptr),
+ marks_of_kept_(marks_) {
  for (int i = 0; i < view.nodes.size(); ++i) {
   values_[i].type = view.nodes[i].type;
   values_[i].rank = view.nodes[i].rank;
@@ -4319,7 +4381,9 @@ TG_DEFINITION void bound_program::set_parameter(int index, double value) {
 TG_DEFINITION void bound_program::copy_parameters(const bound_program& other) {
  std::memcpy(numbers_.data(), other.numbers_.data(), numbers_.size());
 }
-TG_DEFINITION void bound_program::set_variable(int index, void* data) {
+TG_DEFINITION void bound_program::set_variable(int index, void* data, runtime::content_mark* mark) {
+ marks_moved_ = marks_moved_ || marks_[index] != mark;
+ marks_[index] = mark;
  buffer_view& target = values_[view_->variables[index].node];
  pointers_changed_ = pointers_changed_ || target.data != data;
  moved_ = moved_ || target.data != data;
@@ -4431,23 +4495,45 @@ TG_DEFINITION void bound_program::build_steps() {
   target.call.random = random_;
   target.call.symbols = symbols_.data();
   if (view_->interpreted.size() > 0) target.call.region = view_->interpreted[step.kernel];
-  if (keeps(step)) {
-   kept_.resize(static_cast<std::size_t>(steps));
-   auto& mine = kept_[static_cast<std::size_t>(s)];
-   if (!mine) mine = std::make_unique<runtime::kept_memory>();
-   target.call.kept = mine.get();
-  }
+  target.call.kept = kept_memory_of(s);
   if (runs_on_ == nullptr) continue;
   target.call.stream = runs_on_->stream();
   target.call.fault = runs_on_->fault();
  }
  draws_.number(0, random_);
 }
-TG_DEFINITION bool bound_program::keeps(const step_entry& step) const {
- if (runs_on_ != nullptr || view_->assignments.size() > 0) return false;
- for (int k = 0; k < step.inputs; ++k)
-  if (view_->nodes[root(view_->values[step.first_value + k])].is(descriptor_of<variable_op>)) return true;
+TG_DEFINITION runtime::kept_memory* bound_program::kept_memory_of(int s) {
+ if (runs_on_ != nullptr || !runtime::kept_blocks::instance().keeps.load()) return nullptr;
+ const auto at = static_cast<std::size_t>(s);
+ if (at < kept_.size() && kept_[at] != nullptr) return kept_[at].get();
+ const step_entry& step = view_->steps[s];
+ for (int k = 0; k < step.inputs; ++k) {
+  const int id = root(view_->values[step.first_value + k]);
+  if (!view_->nodes[id].is(descriptor_of<variable_op>)) continue;
+  int v = 0;
+  while (view_->variables[v].node != id) ++v;
+  if (updates(v)) continue;
+  kept_.resize(static_cast<std::size_t>(view_->steps.size()));
+  if (!kept_[at]) kept_[at] = std::make_unique<runtime::kept_memory>();
+  kept_[at]->watch(k, &values_[id], &marks_of_kept_[v]);
+ }
+ return at < kept_.size() ? kept_[at].get() : nullptr;
+}
+TG_DEFINITION bool bound_program::updates(int variable) const {
+ for (const assignment_entry& update : view_->assignments)
+  if (update.variable == variable) return true;
  return false;
+}
+TG_DEFINITION void bound_program::mark_updates() {
+ if (marks_moved_) marks_of_kept_ = marks_;
+ for (const assignment_entry& update : view_->assignments) {
+  runtime::content_mark* const mark = marks_[update.variable];
+  if (mark == nullptr) continue;
+  mark->change();
+  for (int v = 0; marks_moved_ && v < view_->variables.size(); ++v)
+   if (marks_[v] == mark) marks_of_kept_[v] = nullptr;
+ }
+ marks_moved_ = false;
 }
 TG_DEFINITION void bound_program::connect() {
  missing_variable_ = nullptr;
@@ -4473,7 +4559,19 @@ TG_DEFINITION void bound_program::connect() {
  for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
  if (moved_) captured_.clear();
  if (input_addresses_.empty() && device_ == nullptr) input_addresses_.find(*view_, values_, operands_, outputs_);
+ if (runs_on_ == nullptr) find_continuations();
  pointers_changed_ = moved_ = false;
+}
+TG_DEFINITION void bound_program::find_continuations() {
+ continuations_.assign(steps_.size(), {});
+ for (int s = 0; s + 1 < view_->steps.size(); ++s) {
+  const auto kind_of = [&](int step) {
+   return static_cast<kernel_kind>(view_->kernels[view_->steps[step].kernel].kind);
+  };
+  if (kind_of(s) != kernel_kind::operation || kind_of(s + 1) != kernel_kind::region) continue;
+  if (runtime::continuation::fits(steps_[s].call, placement_.scratch_bytes(s), steps_[s + 1].call))
+   continuations_[s] = {steps_[s + 1].run, &steps_[s + 1].call};
+ }
 }
 TG_DEFINITION bound_program::~bound_program() = default;
 }
@@ -4527,6 +4625,7 @@ TG_DEFINITION std::string by_method(std::string_view method) {
 namespace tapegraph::ir {
 class program : public bound_program {
  using base = bound_program;
+ using base::continuations_;
  using base::missing_variable_;
  using base::symbols_, base::fed_, base::numbers_, base::device_numbers_, base::captured_, base::on_host_;
  using base::view_, base::device_, base::values_, base::operands_, base::outputs_, base::steps_, base::copies_;
@@ -4556,6 +4655,7 @@ private:
  };
  void begin(const random_state& random);
  void run_step(std::size_t s);
+ std::size_t run_with_next(std::size_t s);
  void run_observed(runtime::call_observer& who, bool check);
  void finish();
  void check_step(int s) const;
@@ -4572,10 +4672,13 @@ TG_DEFINITION void program::run(const random_state& random, bool check) {
  begin(random);
  if (runtime::call_observer* const who = runtime::observer(); who != nullptr) return run_observed(*who, check);
  const auto launch = [&] {
-  for (std::size_t s = 0; s < steps_.size(); ++s) {
-   run_step(s);
-   if (check) check_step(static_cast<int>(s));
-  }
+  for (std::size_t s = 0; s < steps_.size(); ++s)
+   if (check) {
+    run_step(s);
+    check_step(static_cast<int>(s));
+   } else {
+    s = run_with_next(s);
+   }
   finish();
  };
  if (device_ == nullptr || check || on_host_ > 0 || !runtime::capture_steps())
@@ -4621,6 +4724,7 @@ TG_DEFINITION void program::begin(const random_state& random) {
  }
  if (missing_variable_ != nullptr)
   throw argument_error("variable '" + std::string(missing_variable_->name) + "' has no memory");
+ this->mark_updates();
  auto* const numbers = reinterpret_cast<random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
  *numbers = random;
  if (device_ == nullptr) return;
@@ -4641,6 +4745,20 @@ TG_DEFINITION void program::run_step(std::size_t s) {
   reinterpret_cast<const random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
  runtime::run_on_host(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call, random);
 }
+TG_DEFINITION std::size_t program::run_with_next(std::size_t s) {
+ if (s >= continuations_.size() || continuations_[s].run == nullptr) return run_step(s), s;
+ runtime::continuation next = continuations_[s];
+ kernel_call& call = steps_[s].call;
+ call.next = &next;
+ try {
+  run_step(s);
+ } catch (...) {
+  call.next = nullptr;
+  throw;
+ }
+ call.next = nullptr;
+ return next.done ? s + 1 : s;
+}
 TG_DEFINITION void program::run_observed(runtime::call_observer& who, bool check) {
  const int steps = static_cast<int>(steps_.size());
  for (int s = 0; s < steps; ++s) {
@@ -4649,7 +4767,7 @@ TG_DEFINITION void program::run_observed(runtime::call_observer& who, bool check
   who.end();
   if (check) check_step(s);
  }
- if (copies_.empty()) return;
+ if (copies_.empty()) return this->mark_updates();
  const kernel_call none;
  who.begin({runtime::call_part::program, &none, this, steps});
  finish();
@@ -4662,6 +4780,7 @@ TG_DEFINITION void program::finish() {
   else
    device_->copy(c.to, c.from, c.bytes);
  }
+ this->mark_updates();
 }
 TG_DEFINITION void program::check_step(int s) const {
  const step_entry& step = view_->steps[s];
@@ -5108,6 +5227,7 @@ struct fused {
   thaw(Previous::value, t, s);
   if (t.error.what != nullptr) return;
   fuse_epilogues(t);
+  fuse_messages(t);
   join_pads(t);
   eliminate_dead_nodes(t);
  }
@@ -5325,8 +5445,11 @@ public:
  /// Replaces its tensor by one of the variable's shape and type. If something else holds it too
  /// (two variables assigned from one tensor), it is copied.
  void replace(any_tensor value);
- /// An unshared buffer to write to.
+ /// An unshared buffer to write to. Predictions keep nothing that they derive from a variable
+ /// whose memory was handed out (runtime/kept_memory.hpp); `assign` has no such effect.
  void* own_data() { return data().write(); }
+ /// The same for a writer that is done before the variable is read again.
+ void* overwrite() { return data().overwrite(); }
  /// The same for the kernels of a device, which write to it in place. Tensors that shared it
  /// keep the old values.
  buffer_view own_data_on(runtime::device_runtime* device) { return data().write_on(device); }
@@ -5467,8 +5590,8 @@ TG_DEFINITION any_tensor variable::moved_by(const any_tensor& value, int sign) c
  const auto add = [&]<class T>(T* to, const T* from) {
   for (std::int64_t i = 0; i < sum.size(); ++i) to[i] = sign > 0 ? from[i] + to[i] : from[i] - to[i];
  };
- if (type() == dtype::f64) add(static_cast<double*>(sum.write()), static_cast<const double*>(data().read()));
- if (type() == dtype::f32) add(static_cast<float*>(sum.write()), static_cast<const float*>(data().read()));
+ if (type() == dtype::f64) add(static_cast<double*>(sum.overwrite()), static_cast<const double*>(data().read()));
+ if (type() == dtype::f32) add(static_cast<float*>(sum.overwrite()), static_cast<const float*>(data().read()));
  return sum;
 }
 
@@ -5489,7 +5612,7 @@ TG_DEFINITION void variable::assign(const any_tensor& value) {
  if (!(value.shape() == data().shape()))
   throw shape_error("variable '" + path_ + "' has shape " + to_string(data().shape()) + ", given " +
       to_string(value.shape()));
- std::memcpy(own_data(), value.read(), data().outline_view().bytes());
+ std::memcpy(overwrite(), value.read(), data().outline_view().bytes());
 }
 
 [[noreturn]] TG_DEFINITION void variable::refuse_away() const {
@@ -5872,7 +5995,7 @@ TG_DEFINITION variable& eager_scope::find(dtype type, first_values_function firs
  }
  if (const char* const refused = detail::refused_rule(options, dims)) require(false, refused);
  any_tensor data(type, dims);
- first_values(data.write(), dims, options.initializer, context_->random.state.seed, path);
+ first_values(data.overwrite(), dims, options.initializer, context_->random.state.seed, path);
  tapegraph::variable& made = known.add(path, std::move(data), options.trainable, false);
  made.set_rules(options.regularizer, options.constraint);
  return made;
@@ -5906,23 +6029,23 @@ any_tensor first_value(const View& view, int i, std::uint64_t seed, const first_
   for (std::int64_t k = 0; k < data.size(); ++k) {
    const double value = std::bit_cast<double>(view.words[static_cast<int>(v.a) + static_cast<int>(k)]);
    if (e.type == dtype::f64)
-    static_cast<double*>(data.write())[k] = value;
+    static_cast<double*>(data.overwrite())[k] = value;
    else
-    static_cast<float*>(data.write())[k] = static_cast<float>(value);
+    static_cast<float*>(data.overwrite())[k] = static_cast<float>(value);
   }
   return data;
  }
  if (how.kind == initializer_kind::stored) {
   const void* const from =
    reinterpret_cast<const void*>(static_cast<std::uintptr_t>(view.words[static_cast<int>(v.a)]));
-  if (data.size() > 0) std::memcpy(data.write(), from, data.view().bytes());
+  if (data.size() > 0) std::memcpy(data.overwrite(), from, data.view().bytes());
   return data;
  }
  const std::string path = path_of_variable(view, i);
  if (e.type == dtype::f64)
-  draw.of_double(static_cast<double*>(data.write()), data.shape(), how, seed, path);
+  draw.of_double(static_cast<double*>(data.overwrite()), data.shape(), how, seed, path);
  else
-  draw.of_float(static_cast<float*>(data.write()), data.shape(), how, seed, path);
+  draw.of_float(static_cast<float*>(data.overwrite()), data.shape(), how, seed, path);
  return data;
 }
 template <class View>
@@ -6029,7 +6152,7 @@ private:
  void several(std::string_view name, dtype type, Values& values) {
   if (saving()) {
    any_tensor t(type, shape{static_cast<std::int64_t>(values.size())});
-   if (!values.empty()) std::memcpy(t.write(), values.data(), values.size() * size_of(type));
+   if (!values.empty()) std::memcpy(t.overwrite(), values.data(), values.size() * size_of(type));
    entries_.emplace_back(full(name), std::move(t));
    return;
   }
@@ -6094,7 +6217,7 @@ TG_DEFINITION const any_tensor& state_archive::entry_of(std::string_view name, d
 TG_DEFINITION void state_archive::raw(std::string_view name, dtype type, void* value, std::size_t bytes) {
  if (saving()) {
   any_tensor t(type, shape{});
-  std::memcpy(t.write(), value, bytes);
+  std::memcpy(t.overwrite(), value, bytes);
   entries_.emplace_back(full(name), std::move(t));
   return;
  }
@@ -7777,7 +7900,7 @@ TG_DEFINITION model_base::~model_base() = default;
 model_signature signature_of(const ir::program_view& model, const ir::program_view& all);
 TG_DEFINITION void fill_state(variable& v, double value) {
  if (value == 0) return;
- void* const to = v.own_data();
+ void* const to = v.overwrite();
  if (v.type() == dtype::f64)
   std::fill_n(static_cast<double*>(to), v.size(), value);
  else
@@ -9631,7 +9754,7 @@ TG_DEFINITION step_result trainer_base::step_with(const mode_calls& calls, batch
 }
 TG_DEFINITION void trainer_base::reset_metrics() {
  for (variable& v : variables_)
-  if (v.metric_state()) std::memset(v.own_data(), 0, v.data().outline_view().bytes());
+  if (v.metric_state()) std::memset(v.overwrite(), 0, v.data().outline_view().bytes());
 }
 }
 
@@ -12033,7 +12156,7 @@ TG_DEFINITION void program_record::backward(tape_record& base, backward_pass& wa
   const math_mode_scope in(call.mode);
   call.programs->with(*call.gradient.view, [&](ir::program& p) {
    for (std::size_t i = 0; i < call.variables.size(); ++i)
-    p.set_variable(static_cast<int>(i), call.variables[i].view().data);
+    p.set_variable(static_cast<int>(i), call.variables[i].view().data, call.variables[i].content());
    int index = 0;
    for (const any_tensor& x : call.inputs) p.set_input(index++, x.view());
    for (const any_tensor& dy : arrived) p.set_input(index++, dy.view());
@@ -12236,12 +12359,13 @@ TG_DEFINITION step_result graph_trainer::run(ir::program& p, batch_columns colum
 }
 TG_DEFINITION void graph_trainer::connect(ir::program& p) const {
  for (int i = 0; i < p.view().variables.size(); ++i)
-  p.set_variable(i, variables_.at(i).data().view_on(p.device()).data);
+  p.set_variable(i, variables_.at(i).data().view_on(p.device()).data, variables_.at(i).data().content());
 }
 TG_DEFINITION void graph_trainer::connect_evaluation(ir::program& p) {
  for (int i = 0; i < p.view().variables.size(); ++i) {
   variable& v = variables_.at(i);
-  p.set_variable(i, (v.metric_state() ? v.own_data_on(p.device()) : v.data().view_on(p.device())).data);
+  p.set_variable(i, (v.metric_state() ? v.own_data_on(p.device()) : v.data().view_on(p.device())).data,
+     v.data().content());
  }
 }
 TG_DEFINITION void graph_trainer::connect_step(ir::program& p) {
@@ -12252,7 +12376,7 @@ TG_DEFINITION void graph_trainer::connect_step(ir::program& p) {
   const std::string_view path = v.path();
   const variable* const owner = v.optimizer_state() ? variables_.find(path.substr(0, path.rfind('/'))) : &v;
   if (owner == nullptr || !owner->frozen()) {
-   p.set_variable(i, v.own_data_on(p.device()).data);
+   p.set_variable(i, v.own_data_on(p.device()).data, v.data().content());
    continue;
   }
   any_tensor& copy = frozen_copies_[static_cast<std::size_t>(i)];
@@ -12262,7 +12386,7 @@ TG_DEFINITION void graph_trainer::connect_step(ir::program& p) {
    std::memcpy(to.data, from.data, from.bytes());
   else
    p.device()->copy(to.data, from.data, from.bytes());
-  p.set_variable(i, to.data);
+  p.set_variable(i, to.data, copy.content());
  }
 }
 TG_DEFINITION void graph_trainer::predict_with(const prediction_calls& calls, std::vector<any_tensor> x,
@@ -12756,9 +12880,10 @@ TG_DEFINITION void run_parts(part_programs& p, std::span<const compiled_part> pa
    const variable& v = run.variables.at(i);
    if (const int input = part.view->variables[i].frozen_input; input > 0)
     program.set_parameter(input - 1, v.frozen() ? 1 : 0);
-   program.set_variable(i, part.used[static_cast<std::size_t>(i)] == 0
-          ? static_cast<void*>(unused)
-          : v.data().view_on(program.device()).data);
+   if (part.used[static_cast<std::size_t>(i)] == 0)
+    program.set_variable(i, unused);
+   else
+    program.set_variable(i, v.data().view_on(program.device()).data, v.data().content());
   }
   prepare(program);
   program.run(run.random, run.check);
@@ -15000,7 +15125,7 @@ TG_DEFINITION void session_base::initialize_all() {
  const device_scope on(nullptr);
  for (const origin& each : origins_) {
   if (each.view == nullptr) {
-   *static_cast<double*>(each.made->own_data()) = 0;
+   *static_cast<double*>(each.made->overwrite()) = 0;
    continue;
   }
   each.made->restore();
@@ -15030,12 +15155,12 @@ TG_DEFINITION void session_base::connect(session_part& p, bool training) {
   if (p.used[k] == 0) {
    p.program->set_variable(i, unused);
   } else if (p.written[k] == 0) {
-   p.program->set_variable(i, v.data().view_on(on).data);
+   p.program->set_variable(i, v.data().view_on(on).data, v.data().content());
   } else if (!training || !is_frozen(v)) {
-   p.program->set_variable(i, v.own_data_on(on).data);
+   p.program->set_variable(i, v.own_data_on(on).data, v.data().content());
   } else {
    p.frozen[k] = v.data();
-   p.program->set_variable(i, p.frozen[k].write_on(on).data);
+   p.program->set_variable(i, p.frozen[k].write_on(on).data, p.frozen[k].content());
   }
  }
 }
@@ -18222,10 +18347,12 @@ inline constexpr auto joined_text = [] {
 }();
 template <class Cell, fixed_string... Parts>
 inline constexpr const char* cell_text = joined_text<Cell::name, Parts...>.text;
+constexpr bool is_recurrent_biased(int extras) { return (extras >> 3 & 1) != 0; }
+constexpr bool is_recurrent_initial(int extras) { return (extras & 4) != 0; }
 template <int Extras>
-inline constexpr int recurrent_biased = Extras >> 3 & 1;
+inline constexpr int recurrent_biased = is_recurrent_biased(Extras) ? 1 : 0;
 template <int Extras>
-inline constexpr bool recurrent_initial = (Extras & 4) != 0;
+inline constexpr bool recurrent_initial = is_recurrent_initial(Extras);
 template <class Cell, int Extras>
 inline constexpr int recurrent_sources = 2 + recurrent_biased<Extras> + (recurrent_initial<Extras> ? Cell::states : 0);
 template <class Cell, int Extras>
@@ -19646,6 +19773,8 @@ struct recurrent_shape {
  const T *h0, *c0;
  const bool* mask = nullptr;
  const T* dropped = nullptr;
+ const T* panels = nullptr;
+ int row_vectors = 0;
  template <class Cell>
  double multiply_adds() const {
   return static_cast<double>(Cell::gates) * static_cast<double>(batch) * static_cast<double>(time) *
@@ -19771,6 +19900,28 @@ struct recurrent_results {
  step_rows<T> gates;
 };
 template <class Cell, class T>
+int recurrent_row_vectors(const recurrent_shape<T>& s) {
+ detail::workspace_cutter cut(nullptr);
+ return detail::recurrent_workspace<Cell, T>(cut, s, false, thread_count()).row_vectors;
+}
+template <class Cell, class T>
+std::size_t recurrent_matrix_bytes(std::int64_t units) {
+ return static_cast<std::size_t>(Cell::gates * recurrent_matrix<T>::elements(units, units)) * sizeof(T);
+}
+template <class Cell, class T>
+void pack_recurrent_matrix(const recurrent_shape<T>& s, int row_vectors, T* panels) {
+ const std::int64_t u = s.units;
+ const auto gate_matrix = [&](std::int64_t gate) {
+  return recurrent_matrix<T>{u, u, row_vectors, panels + gate * recurrent_matrix<T>::elements(u, u)};
+ };
+ const std::int64_t count = gate_matrix(0).layout().count();
+ parallel_for(Cell::gates * count, detail::worth_threads(static_cast<double>(Cell::gates * u * u)),
+    [&](std::int64_t task) {
+     const std::int64_t gate = task / count;
+     gate_matrix(gate).pack(task % count, s.recurrent + gate * u, Cell::gates * u, false);
+    });
+}
+template <class Cell, class T>
 std::size_t recurrent_workspace_bytes(const recurrent_shape<T>& s, bool backward, int threads) {
  detail::workspace_cutter cut(nullptr);
  const detail::recurrent_workspace<Cell, T> work(cut, s, backward, threads);
@@ -19790,8 +19941,10 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
  const bool keeps = out.gates.data != nullptr, in_products = !keeps && !Cell::reset_before;
  const step_rows<T> gates = keeps ? out.gates : step_rows<T>{work.kept, Cell::kept * u, 0};
  const std::int64_t gate_elements = recurrent_matrix<T>::elements(u, u);
+ const bool packed = s.panels != nullptr && s.row_vectors == work.row_vectors;
+ T* const panels = packed ? const_cast<T*>(s.panels) : work.panels;
  const auto gate_matrix = [&](int gate) {
-  return recurrent_matrix<T>{u, u, work.row_vectors, work.panels + gate * gate_elements};
+  return recurrent_matrix<T>{u, u, work.row_vectors, panels + gate * gate_elements};
  };
  const std::int64_t width = 2 * gate_matrix(0).lanes();
  recurrence_meetings meetings;
@@ -19799,10 +19952,11 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
  const bool measures = round_trip::is_due();
  parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
   const recurrence_part part(s.batch, u, work.share, work.division, thread, threads);
-  detail::pack_part(part, width, [&](std::int64_t panel) {
-   for (int gate = 0; gate < Cell::gates; ++gate)
-    gate_matrix(gate).pack(panel, s.recurrent + gate * u, Cell::gates * u, false);
-  });
+  if (!packed)
+   detail::pack_part(part, width, [&](std::int64_t panel) {
+    for (int gate = 0; gate < Cell::gates; ++gate)
+     gate_matrix(gate).pack(panel, s.recurrent + gate * u, Cell::gates * u, false);
+   });
   T* const products = work.products + thread * work.product_elements;
   for (std::int64_t b = part.first_row; b < part.first_row + part.rows; ++b)
    for (std::int64_t n = part.first_unit; n < part.last_unit; ++n)
@@ -20333,22 +20487,22 @@ struct recurrent_states_view {
   gates = {data + Cell::states * plane, kept * time * units, kept * units};
  }
 };
-template <class Cell, class T, int Extras>
+template <class Cell, class T>
 cpu::recurrent_shape<T> recurrent_operands_of(const kernel_call& c, const recurrent_attributes& a,
-           const buffer_view& steps, int first) {
+           const buffer_view& steps, int first, int extras) {
  cpu::recurrent_shape<T> s{};
  s.batch = steps.extents[steps.rank - 3];
  s.time = steps.extents[steps.rank - 2];
  s.units = c.in[first].extents[0];
  s.kinds = {a.relu != 0, a.hard != 0};
  s.recurrent = c.in[first++].as<const T>();
- if constexpr (tapegraph::detail::recurrent_biased<Extras> != 0) s.bias = c.in[first++].as<const T>();
- if constexpr (tapegraph::detail::recurrent_initial<Extras>) {
+ if (tapegraph::detail::is_recurrent_biased(extras)) s.bias = c.in[first++].as<const T>();
+ if (tapegraph::detail::is_recurrent_initial(extras)) {
   s.h0 = c.in[first++].as<const T>();
   if constexpr (Cell::states == 2) s.c0 = c.in[first++].as<const T>();
  }
- if constexpr ((Extras & 1) != 0) s.mask = c.in[first++].as<const bool>();
- if constexpr ((Extras & 2) != 0) s.dropped = c.in[first].as<const T>();
+ if ((extras & 1) != 0) s.mask = c.in[first++].as<const bool>();
+ if ((extras & 2) != 0) s.dropped = c.in[first].as<const T>();
  return s;
 }
 template <class Cell, class T>
@@ -20375,163 +20529,215 @@ void copy_initial(const T* from, std::int64_t record, std::int64_t units, T* to)
  else
   std::fill_n(to, units, T(0));
 }
-template <class Cell, int Extras, class T>
+template <class Cell, class T>
 struct recurrent_column_rows {
  cpu::step_rows<T> columns, h0, c0;
- recurrent_column_rows(const recurrent_attributes& a, T* data, std::int64_t time, std::int64_t units) {
-  constexpr bool initial = tapegraph::detail::recurrent_initial<Extras>;
+ recurrent_column_rows(const recurrent_attributes& a, T* data, std::int64_t time, std::int64_t units, int extras) {
+  const bool initial = tapegraph::detail::is_recurrent_initial(extras);
   const std::int64_t width = Cell::columns(a) * units, record = width * time + Cell::states * initial * units;
   columns = {data, record, width};
   if (initial) h0 = {data + width * time, record, 0};
   if (initial && Cell::states == 2) c0 = {data + width * time + units, record, 0};
  }
 };
-template <class Op, class Cell, int Extras, class T, int Steps, int Before>
+struct has_recurrent_attributes {
+ using attributes = recurrent_attributes;
+};
+inline recurrent_attributes recurrent_attributes_of(const kernel_call& c) {
+ return attributes_of<has_recurrent_attributes>(c);
+}
+template <class Cell, class T>
+cpu::recurrent_shape<T> recurrent_shape_of(const kernel_call& c, int extras, int steps, int before) {
+ return recurrent_operands_of<Cell, T>(c, recurrent_attributes_of(c), c.in[steps], before + 1, extras);
+}
+template <class Cell, class T>
+std::size_t recurrent_pass_bytes(const kernel_call& c, int extras, int steps, int before, bool backward) {
+ return cpu_cells<Cell>::call(recurrent_attributes_of(c), [&](auto cell) {
+  return cpu::recurrent_workspace_bytes<decltype(cell)>(recurrent_shape_of<Cell, T>(c, extras, steps, before),
+               backward, thread_count());
+ });
+}
+template <class Cell, class T>
+std::size_t recurrent_second_bytes(const kernel_call& c, int extras, int steps, int before) {
+ return cpu_cells<Cell>::call(recurrent_attributes_of(c), [&](auto cell) {
+  return cpu::recurrent_second_workspace_bytes<decltype(cell)>(
+   recurrent_shape_of<Cell, T>(c, extras, steps, before), thread_count());
+ });
+}
+template <class Cell, class T>
+void recurrent_forward_pass(const kernel_call& c, const cpu::recurrent_shape<T>& s, int before,
+       const cpu::recurrent_results<T>& out) {
+ const std::int64_t width = Cell::gates * s.units;
+ cpu_cells<Cell>::call(recurrent_attributes_of(c), [&](auto cell) {
+  cpu::recurrent_forward<decltype(cell), T>(s, {c.in[before].as<const T>(), s.time * width, width}, out,
+            c.workspace);
+ });
+}
+template <class Cell, class T>
+cpu::recurrent_second_arguments<T> recurrent_arguments_of_second(const kernel_call& c, const cpu::recurrent_shape<T>& s,
+                int extras, int steps) {
+ const recurrent_attributes a = recurrent_attributes_of(c);
+ const recurrent_states_view<Cell, const T> states(a, c.in[steps].as<const T>(), s.batch, s.time, s.units);
+ const recurrent_column_rows<Cell, const T> v(a, c.in[0].as<const T>(), s.time, s.units, extras);
+ const recurrent_result_rows<Cell, T> rows(a, nullptr, s.time, s.units);
+ cpu::recurrent_second_arguments<T> g{};
+ g.h = states.h, g.c = states.c, g.gates = states.gates;
+ g.v = v.columns, g.v_h0 = v.h0, g.v_c0 = v.c0;
+ g.first_seed = rows.first, g.last_seed = rows.last;
+ return g;
+}
+template <class Cell, class T>
+void recurrent_second_pass(const kernel_call& c, const cpu::recurrent_shape<T>& s,
+      const cpu::recurrent_second_arguments<T>& g) {
+ cpu_cells<Cell>::call(recurrent_attributes_of(c),
+      [&](auto cell) { cpu::recurrent_second<decltype(cell), T>(s, g, c.workspace); });
+}
+template <class Cell, class T>
+void run_recurrent_states(const kernel_call& c, int extras) {
+ const cpu::recurrent_shape<T> s = recurrent_shape_of<Cell, T>(c, extras, 0, 0);
+ const recurrent_states_view<Cell, T> states(recurrent_attributes_of(c), c.out[0].as<T>(), s.batch, s.time, s.units);
+ recurrent_forward_pass<Cell, T>(c, s, 0, {states.h, states.c, states.gates});
+}
+template <class Cell, class T>
+void run_recurrent_result(const kernel_call& c, int extras) {
+ const recurrent_attributes a = recurrent_attributes_of(c);
+ const cpu::recurrent_shape<T> s = recurrent_shape_of<Cell, T>(c, extras, 0, 1);
+ const std::int64_t u = s.units;
+ const recurrent_states_view<Cell, const T> states(a, c.in[0].as<const T>(), s.batch, s.time, u);
+ const recurrent_result_rows<Cell, T> rows(a, c.out[0].as<T>(), s.time, u);
+ const auto copy = [&](const cpu::step_rows<const T>& from, const T* initial, std::int64_t b, std::int64_t t,
+      T* to) {
+  if (t >= 0)
+   std::copy_n(from.at(b, t), u, to);
+  else
+   copy_initial(initial, b, u, to);
+ };
+ cpu::parallel_for(s.batch, s.batch * s.time * u > 100000, [&](std::int64_t b) {
+  for (std::int64_t t = rows.first; t < rows.last; ++t) copy(states.h, s.h0, b, t, rows.steps.at(b, t));
+  if (a.cell != 0) copy(states.c, s.c0, b, s.time - 1, rows.cell.at(b, 0));
+  for (std::int64_t t = 0; t < s.time && rows.reset.data != nullptr; ++t) {
+   const T *const h = rows.steps.at(b, t - 1), *const r = states.gates.at(b, t) + u;
+   T* const to = rows.reset.at(b, t);
+   for (std::int64_t n = 0; n < u; ++n) to[n] = r[n] * h[n];
+  }
+ });
+}
+template <class Cell, class T>
+void keep_recurrent_matrix(const kernel_call& c, cpu::recurrent_shape<T>& s) {
+ if (c.kept == nullptr || s.batch <= 0 || s.units <= 0 || s.time <= 0) return;
+ cpu_cells<Cell>::call(recurrent_attributes_of(c), [&](auto cell) {
+  using cpu_cell = decltype(cell);
+  s.row_vectors = cpu::recurrent_row_vectors<cpu_cell, T>(s);
+  const kept_memory::key_type key{kept_recurrence + s.row_vectors, s.units, cpu_cell::gates,
+          cpu::active_tile_kernels<T>().lanes};
+  const std::size_t bytes = cpu::recurrent_matrix_bytes<cpu_cell, T>(s.units);
+  s.panels = static_cast<const T*>(c.kept->made_if_unchanged(c, 1, key, bytes, [&](void* to) {
+   cpu::pack_recurrent_matrix<cpu_cell, T>(s, s.row_vectors, static_cast<T*>(to));
+  }));
+ });
+}
+template <class Cell, class T>
+void announce_recurrent_matrix(const kernel_call& c) {
+ if (c.kept == nullptr || !c.kept->watches(c, 1)) return;
+ cpu_cells<Cell>::call(recurrent_attributes_of(c), [&](auto cell) {
+  c.kept->announce(cpu::recurrent_matrix_bytes<decltype(cell), T>(c.in[1].extents[0]));
+ });
+}
+template <class Cell, class T>
+void run_recurrent(const kernel_call& c, int extras) {
+ cpu::recurrent_shape<T> s = recurrent_shape_of<Cell, T>(c, extras, 0, 0);
+ keep_recurrent_matrix<Cell, T>(c, s);
+ const recurrent_result_rows<Cell, T> rows(recurrent_attributes_of(c), c.out[0].as<T>(), s.time, s.units);
+ for (std::int64_t b = 0; b < s.batch && s.time == 0; ++b) {
+  for (std::int64_t t = rows.first; t < rows.last; ++t) copy_initial(s.h0, b, s.units, rows.steps.at(b, t));
+  if (rows.cell.data != nullptr) copy_initial(s.c0, b, s.units, rows.cell.at(b, 0));
+ }
+ recurrent_forward_pass<Cell, T>(c, s, 0, {rows.steps, rows.cell, {}});
+}
+template <class Cell, class T>
+void run_recurrent_gradient(const kernel_call& c, int extras) {
+ const recurrent_attributes a = recurrent_attributes_of(c);
+ const cpu::recurrent_shape<T> s = recurrent_shape_of<Cell, T>(c, extras, 1, 2);
+ const recurrent_states_view<Cell, const T> states(a, c.in[1].as<const T>(), s.batch, s.time, s.units);
+ const recurrent_result_rows<Cell, const T> rows(a, c.in[0].as<const T>(), s.time, s.units);
+ const recurrent_column_rows<Cell, T> out(a, c.out[0].as<T>(), s.time, s.units, extras);
+ cpu::recurrent_gradients<T> g{};
+ g.h = states.h, g.c = states.c, g.gates = states.gates;
+ g.seeds = rows.steps, g.first_seed = rows.first, g.last_seed = rows.last;
+ g.reset_seeds = rows.reset, g.last_cell = rows.cell;
+ g.dz = out.columns, g.dh0 = out.h0, g.dc0 = out.c0;
+ cpu_cells<Cell>::call(a, [&](auto cell) { cpu::recurrent_backward<decltype(cell), T>(s, g, c.workspace); });
+}
+template <class Cell, class T>
+void run_recurrent_tangent(const kernel_call& c, int extras) {
+ const cpu::recurrent_shape<T> s = recurrent_shape_of<Cell, T>(c, extras, 1, 2);
+ auto g = recurrent_arguments_of_second<Cell, T>(c, s, extras, 1);
+ const recurrent_result_rows<Cell, T> rows(recurrent_attributes_of(c), c.out[0].as<T>(), s.time, s.units);
+ g.d_rows = rows.steps, g.d_reset = rows.reset, g.d_c = rows.cell;
+ recurrent_second_pass<Cell, T>(c, s, g);
+}
+template <class Cell, class T>
+void run_recurrent_second(const kernel_call& c, int extras) {
+ const recurrent_attributes a = recurrent_attributes_of(c);
+ const cpu::recurrent_shape<T> s = recurrent_shape_of<Cell, T>(c, extras, 2, 3);
+ auto g = recurrent_arguments_of_second<Cell, T>(c, s, extras, 2);
+ const recurrent_result_rows<Cell, const T> rows(a, c.in[1].as<const T>(), s.time, s.units);
+ g.seeds = rows.steps, g.reset_seeds = rows.reset, g.last_cell = rows.cell;
+ const std::int64_t given = Cell::given(a) * s.units, width = Cell::columns(a) * s.units;
+ const std::int64_t states = s.time * (given + width), record = states + Cell::states * s.units;
+ T* const out = c.out[0].as<T>();
+ g.d_before = {out, record, given};
+ g.d_z = {out + s.time * given, record, width};
+ g.d_h0 = {out + states, record, 0};
+ if (Cell::states == 2) g.d_c0 = {out + states + s.units, record, 0};
+ recurrent_second_pass<Cell, T>(c, s, g);
+}
+template <class Cell, int Extras, class T, int Steps, int Before>
 struct recurrent_kernel {
  static cpu::recurrent_shape<T> shape_of(const kernel_call& c) {
-  return recurrent_operands_of<Cell, T, Extras>(c, attributes_of<Op>(c), c.in[Steps], Before + 1);
- }
-protected:
- static std::size_t pass_bytes(const kernel_call& c, bool backward) {
-  return cpu_cells<Cell>::call(attributes_of<Op>(c), [&](auto cell) {
-   return cpu::recurrent_workspace_bytes<decltype(cell)>(shape_of(c), backward, thread_count());
-  });
- }
- static std::size_t second_bytes(const kernel_call& c) {
-  return cpu_cells<Cell>::call(attributes_of<Op>(c), [&](auto cell) {
-   return cpu::recurrent_second_workspace_bytes<decltype(cell)>(shape_of(c), thread_count());
-  });
- }
- static void forward(const kernel_call& c, const cpu::recurrent_shape<T>& s, const cpu::recurrent_results<T>& out) {
-  const std::int64_t width = Cell::gates * s.units;
-  cpu_cells<Cell>::call(attributes_of<Op>(c), [&](auto cell) {
-   cpu::recurrent_forward<decltype(cell), T>(s, {c.in[Before].as<const T>(), s.time * width, width}, out,
-             c.workspace);
-  });
- }
- static cpu::recurrent_second_arguments<T> second_arguments(const kernel_call& c, const cpu::recurrent_shape<T>& s) {
-  const auto a = attributes_of<Op>(c);
-  const recurrent_states_view<Cell, const T> states(a, c.in[Steps].as<const T>(), s.batch, s.time, s.units);
-  const recurrent_column_rows<Cell, Extras, const T> v(a, c.in[0].as<const T>(), s.time, s.units);
-  const recurrent_result_rows<Cell, T> rows(a, nullptr, s.time, s.units);
-  cpu::recurrent_second_arguments<T> g{};
-  g.h = states.h, g.c = states.c, g.gates = states.gates;
-  g.v = v.columns, g.v_h0 = v.h0, g.v_c0 = v.c0;
-  g.first_seed = rows.first, g.last_seed = rows.last;
-  return g;
- }
- static void second(const kernel_call& c, const cpu::recurrent_shape<T>& s,
-     const cpu::recurrent_second_arguments<T>& g) {
-  cpu_cells<Cell>::call(attributes_of<Op>(c),
-       [&](auto cell) { cpu::recurrent_second<decltype(cell), T>(s, g, c.workspace); });
+  return recurrent_shape_of<Cell, T>(c, Extras, Steps, Before);
  }
 };
 }
 template <class Cell, int Extras, class T>
-struct kernel<recurrent_states_op<Cell, Extras>, T>
- : detail::recurrent_kernel<recurrent_states_op<Cell, Extras>, Cell, Extras, T, 0, 0> {
- static std::size_t workspace(const kernel_call& c) { return kernel::pass_bytes(c, false); }
- static void run(const kernel_call& c) {
-  const cpu::recurrent_shape<T> s = kernel::shape_of(c);
-  const detail::recurrent_states_view<Cell, T> states(attributes_of<recurrent_states_op<Cell, Extras>>(c),
-               c.out[0].as<T>(), s.batch, s.time, s.units);
-  kernel::forward(c, s, {states.h, states.c, states.gates});
+struct kernel<recurrent_states_op<Cell, Extras>, T> : detail::recurrent_kernel<Cell, Extras, T, 0, 0> {
+ static std::size_t workspace(const kernel_call& c) {
+  return detail::recurrent_pass_bytes<Cell, T>(c, Extras, 0, 0, false);
  }
+ static void run(const kernel_call& c) { detail::run_recurrent_states<Cell, T>(c, Extras); }
 };
 template <class Cell, int Extras, class T>
-struct kernel<recurrent_result_op<Cell, Extras>, T>
- : detail::recurrent_kernel<recurrent_result_op<Cell, Extras>, Cell, Extras, T, 0, 1> {
- static void run(const kernel_call& c) {
-  const auto a = attributes_of<recurrent_result_op<Cell, Extras>>(c);
-  const cpu::recurrent_shape<T> s = kernel::shape_of(c);
-  const std::int64_t u = s.units;
-  const detail::recurrent_states_view<Cell, const T> states(a, c.in[0].as<const T>(), s.batch, s.time, u);
-  const detail::recurrent_result_rows<Cell, T> rows(a, c.out[0].as<T>(), s.time, u);
-  const auto copy = [&](const cpu::step_rows<const T>& from, const T* initial, std::int64_t b, std::int64_t t,
-       T* to) {
-   if (t >= 0)
-    std::copy_n(from.at(b, t), u, to);
-   else
-    detail::copy_initial(initial, b, u, to);
-  };
-  cpu::parallel_for(s.batch, s.batch * s.time * u > 100000, [&](std::int64_t b) {
-   for (std::int64_t t = rows.first; t < rows.last; ++t) copy(states.h, s.h0, b, t, rows.steps.at(b, t));
-   if (a.cell != 0) copy(states.c, s.c0, b, s.time - 1, rows.cell.at(b, 0));
-   for (std::int64_t t = 0; t < s.time && rows.reset.data != nullptr; ++t) {
-    const T *const h = rows.steps.at(b, t - 1), *const r = states.gates.at(b, t) + u;
-    T* const to = rows.reset.at(b, t);
-    for (std::int64_t n = 0; n < u; ++n) to[n] = r[n] * h[n];
-   }
-  });
- }
+struct kernel<recurrent_result_op<Cell, Extras>, T> : detail::recurrent_kernel<Cell, Extras, T, 0, 1> {
+ static void run(const kernel_call& c) { detail::run_recurrent_result<Cell, T>(c, Extras); }
 };
 template <class Cell, int Extras, class T>
-struct kernel<recurrent_op<Cell, Extras>, T>
- : detail::recurrent_kernel<recurrent_op<Cell, Extras>, Cell, Extras, T, 0, 0> {
- static std::size_t workspace(const kernel_call& c) { return kernel::pass_bytes(c, false); }
- static void run(const kernel_call& c) {
-  const cpu::recurrent_shape<T> s = kernel::shape_of(c);
-  const detail::recurrent_result_rows<Cell, T> rows(attributes_of<recurrent_op<Cell, Extras>>(c),
-              c.out[0].as<T>(), s.time, s.units);
-  for (std::int64_t b = 0; b < s.batch && s.time == 0; ++b) {
-   for (std::int64_t t = rows.first; t < rows.last; ++t)
-    detail::copy_initial(s.h0, b, s.units, rows.steps.at(b, t));
-   if (rows.cell.data != nullptr) detail::copy_initial(s.c0, b, s.units, rows.cell.at(b, 0));
-  }
-  kernel::forward(c, s, {rows.steps, rows.cell, {}});
+struct kernel<recurrent_op<Cell, Extras>, T> : detail::recurrent_kernel<Cell, Extras, T, 0, 0> {
+ static std::size_t workspace(const kernel_call& c) {
+  detail::announce_recurrent_matrix<Cell, T>(c);
+  return detail::recurrent_pass_bytes<Cell, T>(c, Extras, 0, 0, false);
  }
+ static void run(const kernel_call& c) { detail::run_recurrent<Cell, T>(c, Extras); }
 };
 template <class Cell, int Extras, class T>
-struct kernel<recurrent_gradient_op<Cell, Extras>, T>
- : detail::recurrent_kernel<recurrent_gradient_op<Cell, Extras>, Cell, Extras, T, 1, 2> {
- static std::size_t workspace(const kernel_call& c) { return kernel::pass_bytes(c, true); }
- static void run(const kernel_call& c) {
-  const auto a = attributes_of<recurrent_gradient_op<Cell, Extras>>(c);
-  const cpu::recurrent_shape<T> s = kernel::shape_of(c);
-  const detail::recurrent_states_view<Cell, const T> states(a, c.in[1].as<const T>(), s.batch, s.time, s.units);
-  const detail::recurrent_result_rows<Cell, const T> rows(a, c.in[0].as<const T>(), s.time, s.units);
-  const detail::recurrent_column_rows<Cell, Extras, T> out(a, c.out[0].as<T>(), s.time, s.units);
-  cpu::recurrent_gradients<T> g{};
-  g.h = states.h, g.c = states.c, g.gates = states.gates;
-  g.seeds = rows.steps, g.first_seed = rows.first, g.last_seed = rows.last;
-  g.reset_seeds = rows.reset, g.last_cell = rows.cell;
-  g.dz = out.columns, g.dh0 = out.h0, g.dc0 = out.c0;
-  detail::cpu_cells<Cell>::call(
-   a, [&](auto cell) { cpu::recurrent_backward<decltype(cell), T>(s, g, c.workspace); });
+struct kernel<recurrent_gradient_op<Cell, Extras>, T> : detail::recurrent_kernel<Cell, Extras, T, 1, 2> {
+ static std::size_t workspace(const kernel_call& c) {
+  return detail::recurrent_pass_bytes<Cell, T>(c, Extras, 1, 2, true);
  }
+ static void run(const kernel_call& c) { detail::run_recurrent_gradient<Cell, T>(c, Extras); }
 };
 template <class Cell, int Extras, class T>
-struct kernel<recurrent_tangent_op<Cell, Extras>, T>
- : detail::recurrent_kernel<recurrent_tangent_op<Cell, Extras>, Cell, Extras, T, 1, 2> {
- static std::size_t workspace(const kernel_call& c) { return kernel::second_bytes(c); }
- static void run(const kernel_call& c) {
-  const cpu::recurrent_shape<T> s = kernel::shape_of(c);
-  auto g = kernel::second_arguments(c, s);
-  const detail::recurrent_result_rows<Cell, T> rows(attributes_of<recurrent_tangent_op<Cell, Extras>>(c),
-              c.out[0].as<T>(), s.time, s.units);
-  g.d_rows = rows.steps, g.d_reset = rows.reset, g.d_c = rows.cell;
-  kernel::second(c, s, g);
+struct kernel<recurrent_tangent_op<Cell, Extras>, T> {
+ static std::size_t workspace(const kernel_call& c) {
+  return detail::recurrent_second_bytes<Cell, T>(c, Extras, 1, 2);
  }
+ static void run(const kernel_call& c) { detail::run_recurrent_tangent<Cell, T>(c, Extras); }
 };
 template <class Cell, int Extras, class T>
-struct kernel<recurrent_second_op<Cell, Extras>, T>
- : detail::recurrent_kernel<recurrent_second_op<Cell, Extras>, Cell, Extras, T, 2, 3> {
- static std::size_t workspace(const kernel_call& c) { return kernel::second_bytes(c); }
- static void run(const kernel_call& c) {
-  const auto a = attributes_of<recurrent_second_op<Cell, Extras>>(c);
-  const cpu::recurrent_shape<T> s = kernel::shape_of(c);
-  auto g = kernel::second_arguments(c, s);
-  const detail::recurrent_result_rows<Cell, const T> rows(a, c.in[1].as<const T>(), s.time, s.units);
-  g.seeds = rows.steps, g.reset_seeds = rows.reset, g.last_cell = rows.cell;
-  const std::int64_t given = Cell::given(a) * s.units, width = Cell::columns(a) * s.units;
-  const std::int64_t states = s.time * (given + width), record = states + Cell::states * s.units;
-  T* const out = c.out[0].as<T>();
-  g.d_before = {out, record, given};
-  g.d_z = {out + s.time * given, record, width};
-  g.d_h0 = {out + states, record, 0};
-  if (Cell::states == 2) g.d_c0 = {out + states + s.units, record, 0};
-  kernel::second(c, s, g);
+struct kernel<recurrent_second_op<Cell, Extras>, T> {
+ static std::size_t workspace(const kernel_call& c) {
+  return detail::recurrent_second_bytes<Cell, T>(c, Extras, 2, 3);
  }
+ static void run(const kernel_call& c) { detail::run_recurrent_second<Cell, T>(c, Extras); }
 };
 }
 namespace tapegraph::detail {
@@ -22547,6 +22753,16 @@ struct scan_step {
  list<scan_output> outputs;
  std::source_location where{};
 };
+struct step_builder {
+ void (*build)(trace&, const operand_info*, const scan_attributes&, scan_step&);
+ int depth;
+};
+template <class Builder>
+inline constexpr step_builder builder_of{&Builder::build, Builder::depth};
+void keep_at_run_time(const step_builder& base, trace& t, const operand_info* in, const scan_attributes& a,
+     scan_step& step);
+void differentiate_step_at_run_time(const step_builder& base, trace& t, const operand_info* in,
+         const scan_attributes& a, scan_step& step);
 namespace detail {
 constexpr void adopt_failure(trace& t, const trace& inner) {
  const failure& e = inner.error;
@@ -22572,9 +22788,9 @@ constexpr void refuse_step(trace& t, const char* what, int first, int second) {
  const operand_info in[2]{t.info(first), t.info(second)};
  t.fail(what, in, 2);
 }
-template <int States, bool Masked, int Constants>
-constexpr void check_cell(trace& t, const node* given, const node* value, int axis, int first_node) {
- constexpr int carries = States == 0 ? 1 : States, first_constant = carries + (Masked ? 2 : 1);
+constexpr void check_cell(trace& t, const node* given, const node* value, int carries, bool masked, int constants,
+      int axis, int first_node) {
+ const int first_constant = carries + (masked ? 2 : 1);
  for (int k = 0; k < carries; ++k) {
   const shape before = given[k].shape(), after = value[k].shape();
   bool same = given[k].type() == value[k].type() && before.rank() == after.rank();
@@ -22586,14 +22802,14 @@ constexpr void check_cell(trace& t, const node* given, const node* value, int ax
  const dtype type = given[0].type();
  const auto valid = [&](const node& n) { return !is_floating(n.type()) || n.type() == type; };
  bool one_type = is_floating(type) && value[carries].type() == type;
- for (int k = 0; k < first_constant + Constants; ++k) one_type = one_type && valid(given[k]);
+ for (int k = 0; k < first_constant + constants; ++k) one_type = one_type && valid(given[k]);
  if (!one_type)
   return refuse_step(t, "scan: state, output and floating-point operands must have one element type",
       given[0].id(), value[carries].id());
  if (value[carries].rank() < axis)
   return refuse_step(t, "scan: the cell's output has too few axes to have time at its axis", value[carries].id(),
       given[carries].id());
- for (int k = 0; Masked && k <= carries; ++k)
+ for (int k = 0; masked && k <= carries; ++k)
   if (value[k].rank() < given[carries + 1].rank())
    return refuse_step(t, "scan: a state or output has fewer axes than the mask", value[k].id(),
        given[carries + 1].id());
@@ -22630,7 +22846,7 @@ constexpr void trace_cell(trace& t, const Cell& cell, const operand_info* in, co
  node value[carries + 1];
  [&]<std::size_t... I>(std::index_sequence<I...>) { ((value[I] = std::get<I>(results)), ...); }
  (std::make_index_sequence<carries + 1>{});
- check_cell<States, Masked, Constants>(t, given, value, axis, first_node);
+ check_cell(t, given, value, carries, Masked, Constants, axis, first_node);
  if (t.error.what != nullptr) return;
  if constexpr (Masked) {
   for (int k = 0; k < carries; ++k)
@@ -22720,73 +22936,91 @@ constexpr scan_pullback pull_back(trace& t, const scan_step& step, bool recomput
  back.kept = values_to_keep(t, step, back.flows, boundary, recompute);
  return back;
 }
+constexpr void traced_keeping(const step_builder& base, trace& t, const operand_info* in, const scan_attributes& a,
+       scan_step& step) {
+ list<int> kept;
+ {
+  trace scratch;
+  scratch.extents = t.extents;
+  scan_step inner;
+  inner.where = step.where;
+  base.build(scratch, in, a, inner);
+  if (scratch.error.what == nullptr) kept = pull_back(scratch, inner, a.recompute != 0, 0).kept;
+  adopt_failure(t, scratch);
+ }
+ if (t.error.what != nullptr) return;
+ scan_step inner;
+ inner.where = step.where;
+ base.build(t, in, a, inner);
+ step.inputs = inner.inputs;
+ for (const int id : kept) step.outputs.push_back({scan_role::sequence, id, -1, 0});
+ for (const scan_output& output : inner.outputs) step.outputs.push_back(output);
+}
+constexpr void traced_derivative(const step_builder& builder, trace& t, const operand_info* in,
+        const scan_attributes& a, scan_step& step) {
+ const int record = a.given() + 2 * builder.depth;
+ const auto wanted = [&](int operand) {
+  return operand >= 0 && (operand >= 64 || (a.wanted[builder.depth] >> operand & 1) != 0);
+ };
+ scan_step base;
+ base.where = step.where;
+ builder.build(t, in, a, base);
+ if (t.error.what != nullptr) return;
+ const scan_pullback back = pull_back(t, base, a.recompute != 0, record + 1);
+ if (t.error.what != nullptr) return;
+ step.inputs = back.adjoints;
+ for (const int id : back.kept) {
+  entry& e = t.nodes[id];
+  e.op = &descriptor_of<input_op>;
+  e.arguments = 0;
+  e.words = t.words.push_back(0);
+  step.inputs.push_back({scan_role::sequence, id, record, 0, -1});
+ }
+ for (const scan_input& input : base.inputs)
+  if (input.role != scan_role::carry) step.inputs.push_back(input);
+ for (int k = 0; k < base.inputs.size(); ++k) {
+  const scan_input of = base.inputs[k];
+  if (!is_floating(t.nodes[of.node].type)) continue;
+  const int flow = back.flows[k] >= 0 ? back.flows[k] : zeros_like(t, of.node);
+  if (of.role == scan_role::carry) {
+   step.inputs[back.of_carry[k]].next = flow;
+   if (wanted(of.operand)) step.outputs.push_back({scan_role::carry, back.of_carry[k], of.operand, 0});
+  } else if (wanted(of.operand) && of.role == scan_role::sequence) {
+   step.outputs.push_back({scan_role::sequence, flow, of.operand, of.axis});
+  } else if (wanted(of.operand)) {
+   const shape dims = t.dims(of.node);
+   const int sum = t.input("", t.nodes[of.node].type, dims), terms[2]{sum, flow};
+   const int next = t.map(descriptor_of<add_op>, terms, 2);
+   step.outputs.push_back(
+    {scan_role::carry, step.inputs.push_back({scan_role::carry, sum, -1, 0, next}), of.operand, 0});
+  }
+ }
+}
 }
 template <class Base>
 struct scan_keeping {
  static constexpr int depth = Base::depth;
  static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-  list<int> kept;
-  {
-   trace scratch;
-   scratch.extents = t.extents;
-   scan_step inner;
-   inner.where = step.where;
-   Base::build(scratch, in, a, inner);
-   if (scratch.error.what == nullptr) kept = detail::pull_back(scratch, inner, a.recompute != 0, 0).kept;
-   detail::adopt_failure(t, scratch);
-  }
-  if (t.error.what != nullptr) return;
-  scan_step inner;
-  inner.where = step.where;
-  Base::build(t, in, a, inner);
-  step.inputs = inner.inputs;
-  for (const int id : kept) step.outputs.push_back({scan_role::sequence, id, -1, 0});
-  for (const scan_output& output : inner.outputs) step.outputs.push_back(output);
+  TG_RUNS_HERE ? detail::traced_keeping(builder_of<Base>, t, in, a, step)
+     : keep_at_run_time(builder_of<Base>, t, in, a, step);
  }
 };
 template <class Base>
 struct scan_vjp {
  static constexpr int depth = Base::depth + 1;
  static constexpr void build(trace& t, const operand_info* in, const scan_attributes& a, scan_step& step) {
-  const int record = a.given() + 2 * Base::depth;
-  const auto wanted = [&](int operand) {
-   return operand >= 0 && (operand >= 64 || (a.wanted[Base::depth] >> operand & 1) != 0);
-  };
-  scan_step base;
-  base.where = step.where;
-  Base::build(t, in, a, base);
-  if (t.error.what != nullptr) return;
-  const detail::scan_pullback back = detail::pull_back(t, base, a.recompute != 0, record + 1);
-  if (t.error.what != nullptr) return;
-  step.inputs = back.adjoints;
-  for (const int id : back.kept) {
-   entry& e = t.nodes[id];
-   e.op = &descriptor_of<input_op>;
-   e.arguments = 0;
-   e.words = t.words.push_back(0);
-   step.inputs.push_back({scan_role::sequence, id, record, 0, -1});
-  }
-  for (const scan_input& input : base.inputs)
-   if (input.role != scan_role::carry) step.inputs.push_back(input);
-  for (int k = 0; k < base.inputs.size(); ++k) {
-   const scan_input of = base.inputs[k];
-   if (!detail::is_floating(t.nodes[of.node].type)) continue;
-   const int flow = back.flows[k] >= 0 ? back.flows[k] : detail::zeros_like(t, of.node);
-   if (of.role == scan_role::carry) {
-    step.inputs[back.of_carry[k]].next = flow;
-    if (wanted(of.operand)) step.outputs.push_back({scan_role::carry, back.of_carry[k], of.operand, 0});
-   } else if (wanted(of.operand) && of.role == scan_role::sequence) {
-    step.outputs.push_back({scan_role::sequence, flow, of.operand, of.axis});
-   } else if (wanted(of.operand)) {
-    const shape dims = t.dims(of.node);
-    const int sum = t.input("", t.nodes[of.node].type, dims), terms[2]{sum, flow};
-    const int next = t.map(descriptor_of<add_op>, terms, 2);
-    step.outputs.push_back(
-     {scan_role::carry, step.inputs.push_back({scan_role::carry, sum, -1, 0, next}), of.operand, 0});
-   }
-  }
+  TG_RUNS_HERE ? detail::traced_derivative(builder_of<Base>, t, in, a, step)
+     : differentiate_step_at_run_time(builder_of<Base>, t, in, a, step);
  }
 };
+TG_DEFINITION void keep_at_run_time(const step_builder& base, trace& t, const operand_info* in,
+         const scan_attributes& a, scan_step& step) {
+ detail::traced_keeping(base, t, in, a, step);
+}
+TG_DEFINITION void differentiate_step_at_run_time(const step_builder& base, trace& t, const operand_info* in,
+            const scan_attributes& a, scan_step& step) {
+ detail::traced_derivative(base, t, in, a, step);
+}
 
 struct recorded_cell {
  trace nodes;
@@ -23318,8 +23552,8 @@ constexpr void name_step_values(trace& t, const scan_step& step, scan_table& slo
 struct has_scan_attributes {
  using attributes = scan_attributes;
 };
-template <class Builder>
-constexpr void trace_scan_step(const program_view& outer, int number, trace& t, scan_table& slots) {
+constexpr void trace_scan_step(const step_builder& builder, const program_view& outer, int number, trace& t,
+       scan_table& slots) {
  static_assert(operation_binding<variable_op>::bound && operation_binding<input_op>::bound);
  for (const auto& each : outer.atoms) t.extents.atoms.push_back(each);
  for (const auto& each : outer.monomials) t.extents.monomials.push_back(each);
@@ -23334,10 +23568,16 @@ constexpr void trace_scan_step(const program_view& outer, int number, trace& t, 
  tapegraph::detail::words<words> attributes{};
  for (int i = 0; i < words; ++i) attributes.value[i] = outer.words[scan.words + i];
  slots.attributes = std::bit_cast<scan_attributes>(attributes);
- slots.backwards = Builder::depth % 2 != 0;
+ slots.backwards = builder.depth % 2 != 0;
  scan_step step;
- Builder::build(t, in.begin(), slots.attributes, step);
+ builder.build(t, in.begin(), slots.attributes, step);
  name_step_values(t, step, slots);
+}
+void trace_scan_step_at_run_time(const step_builder& builder, const program_view& outer, int number, trace& t,
+        scan_table& slots);
+TG_DEFINITION void trace_scan_step_at_run_time(const step_builder& builder, const program_view& outer, int number,
+           trace& t, scan_table& slots) {
+ trace_scan_step(builder, outer, number, t, slots);
 }
 }
 namespace tapegraph::ir {
@@ -23353,12 +23593,13 @@ constexpr frozen<C> freeze_step(const model_trace& t, const schedule& s, const s
 template <class Builder, class Stage, int Node>
 struct scan_program_stage {
  static constexpr void build(trace& t, schedule& s, scan_table& slots) {
-  trace_scan_step<Builder>(stage_view<Stage>(), Node, t, slots);
+  trace_scan_step(builder_of<Builder>, stage_view<Stage>(), Node, t, slots);
   simplify(t);
   fold_numbers(t);
   eliminate_common_subexpressions(t);
   eliminate_dead_nodes(t);
   fuse_epilogues(t);
+  fuse_messages(t);
   join_pads(t);
   eliminate_dead_nodes(t);
   view_slices(t);
@@ -23441,9 +23682,12 @@ struct scan_layout {
  std::int64_t size = 0;
  std::int64_t draws = 0;
 };
-template <class Builder>
-constexpr scan_layout layout_of_scan(trace& t, const scan_attributes& a, const list<int>& args,
-         std::source_location where = {}) {
+struct scan_operation {
+ step_builder step;
+ const operation* op;
+};
+constexpr scan_layout layout_of_scan(const step_builder& builder, trace& t, const scan_attributes& a,
+         const list<int>& args, std::source_location where = {}) {
  scan_layout layout;
  list<operand_info> in(args.size());
  for (int k = 0; k < args.size(); ++k) in[k] = t.info(args[k]);
@@ -23451,7 +23695,7 @@ constexpr scan_layout layout_of_scan(trace& t, const scan_attributes& a, const l
  step_trace.extents = t.extents;
  scan_step step;
  step.where = where;
- Builder::build(step_trace, in.begin(), a, step);
+ builder.build(step_trace, in.begin(), a, step);
  t.extents = step_trace.extents;
  detail::adopt_failure(t, step_trace);
  if (t.error.what != nullptr) return layout;
@@ -23475,13 +23719,12 @@ constexpr scan_layout layout_of_scan(trace& t, const scan_attributes& a, const l
  return layout;
 }
 namespace detail {
-template <class Op>
-constexpr int append_scan(trace& t, const scan_attributes& a, const list<int>& args, std::int64_t size) {
- static_assert(operation_binding<Op>::bound);
+constexpr int append_scan(trace& t, const operation& op, const scan_attributes& a, const list<int>& args,
+      std::int64_t size) {
  shape target;
  target.attach(&t.extents);
  target.push_back({size, &t.extents});
- return t.invoke(descriptor_of<Op>, attributes_to_words<Op>(a).value, &target, args.begin(), args.size());
+ return t.invoke(op, attributes_to_words<has_scan_attributes>(a).value, &target, args.begin(), args.size());
 }
 constexpr node scan_slice(trace& t, int flat, std::int64_t before, std::int64_t size) {
  return tapegraph::detail::part_of(node(&t, flat), 0, extent(before, &t.extents), extent(size, &t.extents),
@@ -23509,15 +23752,18 @@ struct scan_value {
 template <class Builder, int Order>
 struct scan_op;
 template <class Builder, int Order>
-constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, const list<int>& args,
-       std::uint64_t wanted) {
+constexpr scan_operation operation_of_scan() {
+ static_assert(operation_binding<scan_op<Builder, Order>>::bound);
+ return {builder_of<Builder>, &descriptor_of<scan_op<Builder, Order>>};
+}
+constexpr list<int> scan_flows(trace& t, const scan_operation& derivative, const scan_attributes& attributes,
+       const list<int>& args, std::uint64_t wanted) {
  scan_attributes a = attributes;
- a.wanted[Builder::depth] = static_cast<std::int64_t>(wanted);
+ a.wanted[derivative.step.depth - 1] = static_cast<std::int64_t>(wanted);
  list<int> flows(args.size(), -1);
- using derivative = scan_vjp<Builder>;
- const scan_layout layout = layout_of_scan<derivative>(t, a, args);
+ const scan_layout layout = layout_of_scan(derivative.step, t, a, args);
  if (t.error.what != nullptr) return flows;
- const int flat = detail::append_scan<scan_op<derivative, Order + 1>>(t, a, args, layout.size);
+ const int flat = detail::append_scan(t, *derivative.op, a, args, layout.size);
  for (int first = 0, last = 0; first < layout.parts.size(); first = last) {
   const scan_part& part = layout.parts[first];
   extent size(0, &t.extents);
@@ -23533,22 +23779,35 @@ constexpr list<int> scan_flows(trace& t, const scan_attributes& attributes, cons
  return flows;
 }
 namespace detail {
-template <class Builder, int Order, class Args>
-constexpr int scan_flow(trace& t, const scan_attributes& a, int which, int adjoint, int output, std::uint64_t wanted,
-      const Args& args) {
+constexpr int traced_scan_flow(trace& t, const scan_operation* keeping, const scan_operation& derivative,
+       const scan_attributes& a, int which, int adjoint, const int* inputs, int output) {
+ const int before = keeping != nullptr ? 0 : 1;
+ const std::uint64_t wanted = t.wanted >> before;
  list_flows& known = t.many_flows;
  if (known.value != output || known.adjoint != adjoint || known.wanted != wanted) {
-  const list<int> operands = args();
-  if (t.error.what != nullptr) return -1;
-  const list<int> nodes = scan_flows<Builder, Order>(t, a, operands, wanted);
+  list<int> args;
+  for (int k = before; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
+  int kept = inputs[0];
+  if (keeping != nullptr) {
+   const scan_layout layout = layout_of_scan(keeping->step, t, a, args);
+   if (t.error.what != nullptr) return -1;
+   kept = append_scan(t, *keeping->op, a, args, layout.size);
+  }
+  args.push_back(kept);
+  args.push_back(adjoint);
+  const list<int> nodes = scan_flows(t, derivative, a, args, wanted);
   known.value = output;
   known.adjoint = adjoint;
   known.wanted = wanted;
   known.nodes = nodes;
  }
- return known.nodes[which];
+ return known.nodes[which - before];
 }
 }
+int scan_flow_at_run_time(trace& t, const scan_operation* keeping, const scan_operation& derivative,
+      const scan_attributes& a, int which, int adjoint, const int* inputs, int output);
+void trace_scan_at_run_time(trace& t, const scan_operation& keeping, const operation& result, scan_attributes& a,
+       const list<int>& args, std::source_location where, node* results);
 template <class Builder, int Order>
 struct scan_op : scan_value {
  static constexpr std::string_view name = "scan";
@@ -23559,16 +23818,10 @@ struct scan_op : scan_value {
    t.fail("scan: a derivative of a third derivative in graph mode; eager mode has it");
    return -1;
   } else {
-   return detail::scan_flow<Builder, Order>(t, a, which, adjoint, output, t.wanted, [&] {
-    list<int> args;
-    for (int k = 0; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
-    using keeping = scan_keeping<Builder>;
-    const scan_layout layout = layout_of_scan<keeping>(t, a, args);
-    if (t.error.what != nullptr) return args;
-    args.push_back(detail::append_scan<scan_op<keeping, Order + 1>>(t, a, args, layout.size));
-    args.push_back(adjoint);
-    return args;
-   });
+   const scan_operation keeping = operation_of_scan<scan_keeping<Builder>, Order + 1>(),
+        derivative = operation_of_scan<scan_vjp<Builder>, Order + 1>();
+   return TG_RUNS_HERE ? detail::traced_scan_flow(t, &keeping, derivative, a, which, adjoint, inputs, output)
+        : scan_flow_at_run_time(t, &keeping, derivative, a, which, adjoint, inputs, output);
   }
  }
  template <class Stage, int Node>
@@ -23576,7 +23829,7 @@ struct scan_op : scan_value {
   return scan_kernel<Builder, Stage, Node>::both();
  }
  static void trace_step(const program_view& outer, int number, trace& t, scan_table& slots) {
-  detail::trace_scan_step<Builder>(outer, number, t, slots);
+  detail::trace_scan_step_at_run_time(builder_of<Builder>, outer, number, t, slots);
  }
 };
 template <class Builder>
@@ -23586,13 +23839,9 @@ struct scan_result_op : scan_value {
  static constexpr int trace_flow(trace& t, const attributes& a, int which, int adjoint, const int* inputs,
          int output) {
   if (which == 0) return -1;
-  return detail::scan_flow<Builder, 0>(t, a, which - 1, adjoint, output, t.wanted >> 1, [&] {
-   list<int> args;
-   for (int k = 1; k < t.nodes[output].arguments; ++k) args.push_back(inputs[k]);
-   args.push_back(inputs[0]);
-   args.push_back(adjoint);
-   return args;
-  });
+  const scan_operation derivative = operation_of_scan<scan_vjp<Builder>, 1>();
+  return TG_RUNS_HERE ? detail::traced_scan_flow(t, nullptr, derivative, a, which, adjoint, inputs, output)
+       : scan_flow_at_run_time(t, nullptr, derivative, a, which, adjoint, inputs, output);
  }
  template <class, int>
  static constexpr runtime::kernel_pair kernel_of() {
@@ -23613,6 +23862,67 @@ constexpr std::int64_t symbols_in(const extent_table& table, std::int64_t value)
   }
  return found;
 }
+constexpr bool sequences_fit(trace& t, const scan_attributes& a, const list<int>& args) {
+ const int first = static_cast<int>(a.carries), axis = static_cast<int>(a.axis);
+ operand_info in[2]{t.info(args[first]), t.info(args[first])};
+ const auto refused = [&](const char* what, int count) {
+  t.fail(what, in, count);
+  return false;
+ };
+ if (axis < 0 || axis >= in[0].dims.rank()) return refused("scan: xs has no axis for time there", 1);
+ if (!at_least_or_required(in[0].dims[axis], 1, "scan")) return refused("scan: a sequence of no steps", 1);
+ if (a.sequences == 1) return true;
+ in[1] = t.info(args[first + 1]);
+ bool valid = in[1].type == dtype::boolean && in[1].dims.rank() > axis && in[1].dims.rank() <= in[0].dims.rank();
+ for (int i = 0; valid && i < in[1].dims.rank(); ++i) valid = equal_or_required(in[0].dims[i], in[1].dims[i]);
+ return valid || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
+}
+constexpr void traced_scan_results(trace& t, const scan_operation& keeping, const operation& result, scan_attributes& a,
+        const list<int>& args, std::source_location where, node* results) {
+ if (!sequences_fit(t, a, args)) return;
+ for (int k = 0; k < a.given(); ++k)
+  for (int i = 0; i < t.nodes[args[k]].rank; ++i)
+   a.symbols |= symbols_in(t.extents, t.pool[t.nodes[args[k]].dims + i]);
+ const scan_layout layout = layout_of_scan(keeping.step, t, a, args, where);
+ if (t.error.what != nullptr) return;
+ if (layout.draws != 0) {
+  const extent time = t.dims(args[static_cast<int>(a.carries)])[static_cast<int>(a.axis)];
+  a.draws = layout.draws;
+  a.ordinal = t.draw(extent(a.draws, &t.extents) * time);
+  a.symbols |= symbols_in(t.extents, a.draws);
+ }
+ const int results_at = layout.parts.size() - static_cast<int>(a.carries) - 1;
+ const scan_part& first = layout.parts[results_at];
+ const int record = append_scan(t, *keeping.op, a, args, layout.size);
+ list<int> operands;
+ operands.push_back(record);
+ for (const int arg : args) operands.push_back(arg);
+ const extent size = extent(layout.size, &t.extents) - extent(first.before, &t.extents);
+ const int flat = append_scan(t, result, a, operands, size.value);
+ for (int k = results_at; k < layout.parts.size(); ++k) {
+  scan_part part = layout.parts[k];
+  part.before = (extent(part.before, &t.extents) - extent(first.before, &t.extents)).value;
+  results[k - results_at] = scan_result(t, flat, part);
+ }
+}
+constexpr std::int64_t symbols_in_cell(trace& t, const trace& cell) {
+ std::int64_t found = 0;
+ for (int i = 0; i < cell.nodes.size(); ++i) {
+  for (int k = 0; k < cell.nodes[i].rank; ++k) found |= symbols_in(t.extents, cell.pool[cell.nodes[i].dims + k]);
+  if (cell.is(i, descriptor_of<extent_op>)) found |= symbols_in(t.extents, cell.words_of(i)[0]);
+ }
+ return found;
+}
+}
+TG_DEFINITION int scan_flow_at_run_time(trace& t, const scan_operation* keeping, const scan_operation& derivative,
+          const scan_attributes& a, int which, int adjoint, const int* inputs,
+          int output) {
+ return detail::traced_scan_flow(t, keeping, derivative, a, which, adjoint, inputs, output);
+}
+TG_DEFINITION void trace_scan_at_run_time(trace& t, const scan_operation& keeping, const operation& result,
+          scan_attributes& a, const list<int>& args, std::source_location where,
+          node* results) {
+ detail::traced_scan_results(t, keeping, result, a, args, where, results);
 }
 }
 namespace tapegraph {
@@ -23668,7 +23978,7 @@ private:
  template <int States, bool Masked, int Constants, class Cell>
  static void record(ir::trace& t, const Cell& user, ir::scan_attributes& a, list<int>& args,
      std::source_location where) {
-  if (!sequences_fit(t, a, args)) return;
+  if (!ir::detail::sequences_fit(t, a, args)) return;
   list<operand_info> in;
   for (const int arg : args) in.push_back(t.info(arg));
   ir::cell_recording recording(t);
@@ -23680,58 +23990,16 @@ private:
   t.line = t.intern(where);
   if (t.error.what == nullptr) recording.finish(step, a, args);
   if (t.error.what != nullptr) return;
-  const ir::trace& cell = ir::scan_cells::current->all.back()->nodes;
-  for (int i = 0; i < cell.nodes.size(); ++i) {
-   for (int k = 0; k < cell.nodes[i].rank; ++k)
-    a.symbols |= ir::detail::symbols_in(t.extents, cell.pool[cell.nodes[i].dims + k]);
-   if (cell.is(i, ir::descriptor_of<ir::extent_op>))
-    a.symbols |= ir::detail::symbols_in(t.extents, cell.words_of(i)[0]);
-  }
+  a.symbols |= ir::detail::symbols_in_cell(t, ir::scan_cells::current->all.back()->nodes);
  }
  template <class Cell>
  static constexpr void trace_scan(ir::trace& t, ir::scan_attributes& a, list<int>& args, std::source_location where,
          graph_node* results) {
-  if (!sequences_fit(t, a, args)) return;
-  for (int k = 0; k < a.given(); ++k)
-   for (int i = 0; i < t.nodes[args[k]].rank; ++i)
-    a.symbols |= ir::detail::symbols_in(t.extents, t.pool[t.nodes[args[k]].dims + i]);
-  using keeping = ir::scan_keeping<Cell>;
-  const ir::scan_layout layout = ir::layout_of_scan<keeping>(t, a, args, where);
-  if (t.error.what != nullptr) return;
-  if (layout.draws != 0) {
-   const extent time = t.dims(args[static_cast<int>(a.carries)])[static_cast<int>(a.axis)];
-   a.draws = layout.draws;
-   a.ordinal = t.draw(extent(a.draws, &t.extents) * time);
-   a.symbols |= ir::detail::symbols_in(t.extents, a.draws);
-  }
-  const int results_at = layout.parts.size() - static_cast<int>(a.carries) - 1;
-  const ir::scan_part& first = layout.parts[results_at];
-  const int record = ir::detail::append_scan<ir::scan_op<keeping, 1>>(t, a, args, layout.size);
-  list<int> operands;
-  operands.push_back(record);
-  for (const int arg : args) operands.push_back(arg);
-  const extent size = extent(layout.size, &t.extents) - extent(first.before, &t.extents);
-  const int result = ir::detail::append_scan<ir::scan_result_op<Cell>>(t, a, operands, size.value);
-  for (int k = results_at; k < layout.parts.size(); ++k) {
-   ir::scan_part part = layout.parts[k];
-   part.before = (extent(part.before, &t.extents) - extent(first.before, &t.extents)).value;
-   results[k - results_at] = ir::detail::scan_result(t, result, part);
-  }
- }
- static constexpr bool sequences_fit(ir::trace& t, const ir::scan_attributes& a, const list<int>& args) {
-  const int first = static_cast<int>(a.carries), axis = static_cast<int>(a.axis);
-  operand_info in[2]{t.info(args[first]), t.info(args[first])};
-  const auto refused = [&](const char* what, int count) {
-   t.fail(what, in, count);
-   return false;
-  };
-  if (axis < 0 || axis >= in[0].dims.rank()) return refused("scan: xs has no axis for time there", 1);
-  if (!at_least_or_required(in[0].dims[axis], 1, "scan")) return refused("scan: a sequence of no steps", 1);
-  if (a.sequences == 1) return true;
-  in[1] = t.info(args[first + 1]);
-  bool valid = in[1].type == dtype::boolean && in[1].dims.rank() > axis && in[1].dims.rank() <= in[0].dims.rank();
-  for (int i = 0; valid && i < in[1].dims.rank(); ++i) valid = equal_or_required(in[0].dims[i], in[1].dims[i]);
-  return valid || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
+  static_assert(ir::operation_binding<ir::scan_result_op<Cell>>::bound);
+  const ir::scan_operation keeping = ir::operation_of_scan<ir::scan_keeping<Cell>, 1>();
+  const ir::operation& result = ir::descriptor_of<ir::scan_result_op<Cell>>;
+  TG_RUNS_HERE ? ir::detail::traced_scan_results(t, keeping, result, a, args, where, results)
+     : ir::trace_scan_at_run_time(t, keeping, result, a, args, where, results);
  }
 };
 
@@ -26814,7 +27082,7 @@ public:
 private:
  template <class T>
  static void exchange(variable& w, variable& average) {
-  T *const a = static_cast<T*>(w.own_data()), *const b = static_cast<T*>(average.own_data());
+  T *const a = static_cast<T*>(w.overwrite()), *const b = static_cast<T*>(average.overwrite());
   for (std::int64_t i = 0; i < w.size(); ++i)
    if (weight_average::is_set(static_cast<double>(b[i]))) std::swap(a[i], b[i]);
  }
@@ -27711,6 +27979,11 @@ inline void explain_size(const program& p, report& r) {
  r.line("arena       " + tapegraph::detail::with_prefix(static_cast<double>(p.arena_bytes()), "B") + ", of which " +
   tapegraph::detail::with_prefix(*std::max_element(live.begin(), live.end()), "B") +
   " are used at once at most");
+ std::size_t kept = 0;
+ for (int s = 0; s < view.steps.size(); ++s) kept += p.kept_bytes(s);
+ if (kept > 0)
+  r.line("kept        " + tapegraph::detail::with_prefix(static_cast<double>(kept), "B") +
+   " of packed weights, while variables do not change");
  const cost total = cost_of(p);
  r.line("a step      " + tapegraph::detail::with_prefix(total.flops, "FLOP") + ", " +
   tapegraph::detail::with_prefix(total.bytes, "B") + " read and written, " +

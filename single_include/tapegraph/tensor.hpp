@@ -1318,6 +1318,7 @@ TG_DEFINITION std::string to_string(const shape& s) {
 
 namespace runtime {
 class kept_memory;
+struct continuation;
 }
 namespace cpu {
 struct interpreted_region;
@@ -1358,6 +1359,7 @@ struct kernel_call {
  const std::int64_t* symbols = nullptr;
  runtime::kept_memory* kept = nullptr;
  const cpu::interpreted_region* region = nullptr;
+ runtime::continuation* next = nullptr;
 };
 using kernel_function = void (*)(const kernel_call&);
 using workspace_function = std::size_t (*)(const kernel_call&);
@@ -1446,6 +1448,29 @@ private:
 // -- tapegraph/eager/any_tensor.hpp
 
 // -- tapegraph/eager/storage.hpp
+// -- tapegraph/runtime/content_mark.hpp
+namespace tapegraph::runtime {
+class content_mark {
+public:
+ void change() {
+  if (number_.load(std::memory_order_relaxed) != anybody) number_.store(0, std::memory_order_relaxed);
+ }
+ void escape() { number_.store(anybody, std::memory_order_relaxed); }
+ void renew() { number_.store(0, std::memory_order_relaxed); }
+ std::uint64_t number() {
+  std::uint64_t n = number_.load(std::memory_order_relaxed);
+  if (n == anybody) return 0;
+  if (n != 0) return n;
+  static std::atomic<std::uint64_t> last{0};
+  const std::uint64_t mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number_.compare_exchange_strong(n, mine, std::memory_order_relaxed) ? mine : n == anybody ? 0 : n;
+ }
+ static inline std::atomic<bool> checked{false};
+private:
+ static constexpr std::uint64_t anybody = ~std::uint64_t{0};
+ std::atomic<std::uint64_t> number_{0};
+};
+}
 // -- tapegraph/runtime/device_runtime.hpp
 // -- tapegraph/core/environment.hpp
 
@@ -1716,9 +1741,11 @@ struct alignas(runtime::alignment) storage {
  storage* next = nullptr;
  std::atomic<copies*> elsewhere{nullptr};
  runtime::arena block;
+ runtime::content_mark content;
  static constexpr std::int32_t on_device = -1;
  std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
  std::byte* data(bool change) {
+  if (change) content.change();
   copies* const both = elsewhere.load(std::memory_order_acquire);
   return both == nullptr ? elements() : both->host(change);
  }
@@ -1739,6 +1766,7 @@ public:
   if (s != nullptr) {
    head = s->next;
    s->references.store(1, std::memory_order_relaxed);
+   s->content.renew();
   } else {
    const std::size_t size = bytes_of(cls);
    runtime::arena block = make_block(sizeof(storage) + size);
@@ -1809,6 +1837,7 @@ public:
  void* remote(runtime::device_runtime& d, bool change) const {
   return storage_ == nullptr ? nullptr : storage_->remote(d, change);
  }
+ runtime::content_mark* content() const { return storage_ == nullptr ? nullptr : &storage_->content; }
  const void* identity() const { return storage_; }
  bool empty() const { return storage_ == nullptr; }
  bool shared() const {
@@ -1848,6 +1877,7 @@ TG_DEFINITION detail::storage_reference detail::storage_reference::over(void* el
  r.storage_ = new storage;
  r.storage_->size_class = storage::on_device;
  r.storage_->bytes = bytes;
+ r.storage_->content.escape();
  r.storage_->elsewhere = where == nullptr ? new copies(static_cast<std::byte*>(elements), bytes,
               static_cast<std::shared_ptr<const void>&&>(owner), read_only)
            : new copies(*where, elements, bytes,
@@ -1898,6 +1928,7 @@ TG_DEFINITION void detail::copies::drop_remote() {
  remote_good_ = remote_is_foreign_ = false;
 }
 TG_DEFINITION void* detail::storage::remote(runtime::device_runtime& d, bool change) {
+ if (change) content.change();
  if (elsewhere.load(std::memory_order_acquire) == nullptr) {
   copies* const made = new copies(d, elements(), bytes);
   copies* none = nullptr;
@@ -1968,12 +1999,22 @@ public:
  const void* read() const { return storage_.data(false); }
  /// The same for writing: a shared buffer is copied first, and a copy on a device is no longer
  /// used. Throws argument_error for a tensor that a live gradient_tape of this thread follows.
- /// Valid until the tensor is used otherwise.
+ /// Valid until the tensor is used otherwise. Programs keep nothing that they derive from
+ /// elements which have been handed out for writing.
  void* write() {
+  void* const elements = overwrite();
+  if (runtime::content_mark* const mark = content(); mark != nullptr) mark->escape();
+  return elements;
+ }
+ /// The same for a writer that is done before the tensor is used otherwise: programs see that
+ /// the elements have changed.
+ void* overwrite() {
   if (tape_index_.serial != 0) leave_tape();
   unshare();
   return storage_.data(true);
  }
+ /// The mark that tells whether the elements have changed; null where there are none.
+ runtime::content_mark* content() const { return storage_.content(); }
  /// Ensures that no other tensor shares this one's buffer.
  void unshare() {
   if (!storage_.shared()) return;
@@ -2855,6 +2896,12 @@ TG_HD constexpr T within(T x, T most) {
  return from_bits<T>(static_cast<bits>(kept | nan) | (b & sign_bit<T>));
 }
 template <class T>
+TG_HD constexpr T magnitude_up_to(T x, T most) {
+ using whole = std::make_signed_t<bits_t<T>>;
+ const auto magnitude = static_cast<whole>(to_bits(x) & ~sign_bit<T>), limit = static_cast<whole>(to_bits(most));
+ return from_bits<T>(static_cast<bits_t<T>>(magnitude < limit ? magnitude : limit));
+}
+template <class T>
 TG_HD constexpr T clamp(T x, T low, T high) {
  const T y = select(x < low, low, x);
  return select(y > high, high, y);
@@ -3393,7 +3440,7 @@ public:
 
  /// A tensor without elements, shape [0].
  tensor() : any_tensor(dtype_of<T>, tapegraph::shape{0}) {}
- tensor(T value) : any_tensor(dtype_of<T>, tapegraph::shape{}) { *mutable_data() = value; }
+ tensor(T value) : any_tensor(dtype_of<T>, tapegraph::shape{}) { *fill_from() = value; }
  /// A tensor with uninitialized elements.
  static tensor uninitialized(const tapegraph::shape& dims) { return tensor(any_tensor(dtype_of<T>, checked(dims))); }
 
@@ -3401,13 +3448,13 @@ public:
  /// types are rounded. Throws shape_error, naming the row, where sibling lists differ in length.
  tensor(std::initializer_list<detail::nested_list<number_type>> values)
   : any_tensor(dtype_of<T>, detail::nested_shape(detail::nested_list<number_type>(values))) {
-  detail::copy_nested(detail::nested_list<number_type>(values), mutable_data());
+  detail::copy_nested(detail::nested_list<number_type>(values), fill_from());
  }
  /// The same for numbers of one type, faster to compile.
  template <detail::listed_as<number_type> U>
  tensor(std::initializer_list<U> values)
   : any_tensor(dtype_of<T>, tapegraph::shape{static_cast<std::int64_t>(values.size())}) {
-  T* to = mutable_data();
+  T* to = fill_from();
   for (const U value : values) *to++ = static_cast<T>(detail::list_element<number_type>(value));
  }
  /// [n]: copied from a std::vector, std::array, std::span or any other range of numbers, converted to T.
@@ -3425,13 +3472,13 @@ public:
   const auto count = static_cast<std::int64_t>(std::distance(std::begin(values), std::end(values)));
   if (count != size())
    throw shape_error("tensor: " + std::to_string(count) + " values for shape " + to_string(dims));
-  copy(std::begin(values), mutable_data());
+  copy(std::begin(values), fill_from());
  }
  /// Copies as many numbers from a pointer as the shape has elements.
  template <class U>
   requires(std::is_arithmetic_v<U> || storage_type<U>)
  tensor(const U* values, const tapegraph::shape& dims) : any_tensor(dtype_of<T>, checked(dims)) {
-  copy(values, mutable_data());
+  copy(values, fill_from());
  }
  /// [n]: copied from iterators.
  template <std::input_iterator I, std::sentinel_for<I> End>
@@ -3484,7 +3531,7 @@ public:
   template <std::integral... Index>
   void set(T value, Index... index) {
    const std::int64_t at = offset(index...);
-   mutable_data()[at] = value;
+   fill_from()[at] = value;
   }
 
   /// A copy of the elements, row by row.
@@ -3501,6 +3548,7 @@ public:
    TG_REFUSES("a tensor of numbers is not a condition: compare it, x > 0, or take its number, x.item()");
 
  private:
+  T* fill_from() { return static_cast<T*>(overwrite()); }
   template <class Iterator>
   void copy(Iterator from, T* to) {
    for (std::int64_t i = size(); i > 0; --i, ++from) *to++ = static_cast<T>(*from);
@@ -3529,7 +3577,7 @@ public:
 template <class T>
 tensor<T> full(const shape& dims, T value) {
  auto result = tensor<T>::uninitialized(dims);
- std::fill_n(result.mutable_data(), result.size(), value);
+ std::fill_n(static_cast<T*>(result.overwrite()), result.size(), value);
  return result;
 }
 /// zeros<float>({2, 3})
@@ -3547,7 +3595,7 @@ template <class T>
 tensor<T> arange(std::int64_t count, T begin = T(0), T step = T(1)) {
  auto result = tensor<T>::uninitialized({count});
  using real = arithmetic_type_t<T>;
- T* const to = result.mutable_data();
+ T* const to = static_cast<T*>(result.overwrite());
  for (std::int64_t i = 0; i < count; ++i)
   if constexpr (std::is_floating_point_v<real>)
    to[i] = static_cast<T>(static_cast<real>(begin) +
@@ -6237,6 +6285,15 @@ TG_HD constexpr T falling_exp(T x) {
  return product(product(y, scale), from_exponent<T>(traits<T>::bias - shift));
 }
 template <class T>
+inline constexpr T rising_exp_most = sizeof(T) == sizeof(float) ? T(88.5) : T(709.5);
+template <class T>
+TG_HD constexpr T rising_exp(T x) {
+ const T t = exponent_of(x);
+ const T high = remainder_high(x, t);
+ const T y = T(1) + (expm1_rest(high, remainder_low(t)) + high);
+ return product(y, from_exponent<T>(to_bits(t) - to_bits(traits<T>::round_magic) + traits<T>::bias));
+}
+template <class T>
 struct extended_exp {
  T value, lost;
 };
@@ -6392,26 +6449,37 @@ TG_HD constexpr T erfc_slope(T q) {
       -1.3649643027453165e-08, -1.8000659273409901e-09);
  }
 }
-template <class T>
-TG_HD constexpr T scaled_normal_tail(T a) {
- T inverse, p;
- if constexpr (sizeof(T) == sizeof(float)) {
-  inverse = T(1) / (a + T(3.35));
-  const T q = mul_add(T(-6.7), inverse, T(1));
-  p = polynomial(q, 0.740377486f, -0.550368488f, 0.291261464f, -0.0948713943f, 0.00710513396f, 0.00798851997f,
-     -0.00204139273f, -0.000903414912f, 0.000277275511f, 0.000134780479f);
- } else {
-  const T near = select(a > T(40), T(40), a);
-  inverse = T(1) / (near + T(7));
-  const T q = product(near - T(7), inverse);
-  p = polynomial(q, 0.7825087541675675, -0.724320296091625, 0.6200850993703694, -0.4901144494882739,
-     0.35666445160403687, -0.23798953586334573, 0.14475817472933925, -0.0795891005266004,
-     0.03906354378490817, -0.016784381036847103, 0.00610303404723639, -0.0017508197800472905,
-     0.0003206837358658545, 9.545598926152813e-06, -3.22441808854929e-05, 1.1091590582335168e-05,
-     -6.679639184415363e-07, -9.317367890590861e-07, 3.520765547367625e-07, 1.2827530553046194e-08,
-     -4.5125044422903555e-08, 4.7244965563428475e-09, 3.971977510430684e-09);
- }
+TG_HD constexpr double scaled_normal_tail(double a) {
+ const double near = select(a > 40.0, 40.0, a);
+ const double inverse = 1 / (near + 7);
+ const double q = product(near - 7, inverse);
+ const double p =
+  polynomial(q, 0.7825087541675675, -0.724320296091625, 0.6200850993703694, -0.4901144494882739,
+    0.35666445160403687, -0.23798953586334573, 0.14475817472933925, -0.0795891005266004,
+    0.03906354378490817, -0.016784381036847103, 0.00610303404723639, -0.0017508197800472905,
+    0.0003206837358658545, 9.545598926152813e-06, -3.22441808854929e-05, 1.1091590582335168e-05,
+    -6.679639184415363e-07, -9.317367890590861e-07, 3.520765547367625e-07, 1.2827530553046194e-08,
+    -4.5125044422903555e-08, 4.7244965563428475e-09, 3.971977510430684e-09);
  return product(inverse, p);
+}
+TG_HD constexpr float normal_tail_times(float a) {
+ const float r =
+  mul_add(a,
+    polynomial(a, 0.149603084f, 0.0671479329f, 0.0129890358f, 0.00133678666f, 0.00024645208f,
+      0.000140430348f, -4.25928411e-05f, 1.37031102e-05f, -1.9376821e-06f, 1.48608152e-07f),
+    1.5f);
+ const float r2 = r * r, inverse = 1 / (r2 * r2);
+ return product(product(12.814453125f, a) * inverse, inverse);
+}
+TG_HD constexpr float gelu_slope_tail(float a) {
+ const float z = product(a, a);
+ const float r = mul_add(z, mul_add(z, mul_add(z, 8.424e-05f, 0.0023295f), 0.09315f), 1.5f);
+ const float r2 = r * r, inverse = 1 / (r2 * r2);
+ const float n = mul_add(a,
+       polynomial(a, -20.4488926f, 6.36587667f, -3.34011483f, 1.53311849f, -0.588032663f,
+         0.217144623f, -0.0642177165f, 0.0120613473f, -0.00120999955f, 4.88829937e-05f),
+       12.814453125f);
+ return product(n * inverse, inverse);
 }
 }
 template <class T>
@@ -14883,6 +14951,14 @@ void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row,
   for (std::int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c)
    to[c * to_row + r] = from[r * from_row + c];
 }
+template <std::size_t Bytes, class T>
+void copy_panel_rows(T* to, const T* from, std::int64_t from_row, std::int64_t k) {
+ for (std::int64_t i = 0; i < k; ++i, to += Bytes / sizeof(T), from += from_row) {
+  __builtin_prefetch(from + 16 * from_row);
+  if constexpr (Bytes > 64) __builtin_prefetch(from + 16 * from_row + 64 / sizeof(T));
+  std::memcpy(to, from, Bytes);
+ }
+}
 }
 template <class T>
 void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* from, std::int64_t from_row,
@@ -14894,15 +14970,13 @@ void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* 
   detail::transpose(to, width, from + first * from_row, from_row, columns, k);
  } else {
   from += first;
-  if (static_cast<std::size_t>(columns) * sizeof(T) == 128)
-   for (std::int64_t i = 0; i < k; ++i) {
-    __builtin_prefetch(from + (i + 16) * from_row);
-    __builtin_prefetch(from + (i + 16) * from_row + 64 / sizeof(T));
-    std::memcpy(to + i * width, from + i * from_row, 128);
-   }
+  const auto bytes = static_cast<std::size_t>(columns) * sizeof(T);
+  if (bytes == 128)
+   detail::copy_panel_rows<128>(to, from, from_row, k);
+  else if (bytes == 64)
+   detail::copy_panel_rows<64>(to, from, from_row, k);
   else
-   for (std::int64_t i = 0; i < k; ++i)
-    std::memcpy(to + i * width, from + i * from_row, static_cast<std::size_t>(columns) * sizeof(T));
+   for (std::int64_t i = 0; i < k; ++i) std::memcpy(to + i * width, from + i * from_row, bytes);
  }
  if (columns < width)
   for (std::int64_t i = 0; i < k; ++i)
@@ -14925,7 +14999,25 @@ struct tile_walk {
  std::int64_t b_inner = 0;
 };
 template <class T>
+struct tile_fetch {
+ const T* from = nullptr;
+ std::int64_t lines = 0;
+ std::int64_t at_once = 0;
+ std::int64_t step = 0;
+ std::int64_t in_row = 0;
+ std::int64_t per_row = 0;
+ std::int64_t skip = 0;
+ TG_INLINE void fetch() {
+  for (std::int64_t n = at_once < lines ? at_once : lines; n > 0; --n, --lines) {
+   __builtin_prefetch(from, 0, 2);
+   from += step;
+   if (--in_row == 0) from += skip, in_row = per_row;
+  }
+ }
+};
+template <class T>
 struct tile_job {
+ static constexpr std::int64_t pause = 128;
  tile_walk walk;
  const T* a;
  std::int64_t a_row;
@@ -14938,22 +15030,65 @@ struct tile_job {
  bool relu = false;
  std::int64_t b_ahead = 0;
  const T* a_ahead = nullptr;
+ tile_fetch<T>* later[2] = {};
  const T* start = nullptr;
  std::int64_t start_row = 0;
 };
 namespace detail {
 template <class Isa>
 struct fused;
+#if defined(__x86_64__)
+#define TG_IN_MEMORY(condition) __asm__("" : "+m"(condition));
+#define TG_IN_REGISTER(address) __asm__("" : "+r"(address));
+template <class T, int Rows>
+struct tile_column {
+ const char *first, *sixth;
+ std::int64_t one, three, five;
+ TG_INLINE tile_column(const T* a, std::int64_t row)
+  : first(reinterpret_cast<const char*>(a)), one(row * static_cast<std::int64_t>(sizeof(T))) {
+  three = 3 * one, five = 5 * one, sixth = first + 6 * one;
+  TG_IN_REGISTER(three)
+  TG_IN_REGISTER(five)
+ }
+ template <int R>
+ TG_INLINE T at() const {
+  constexpr int r = R % 6;
+  return *reinterpret_cast<const T*>((R < 6 ? first : sixth) + (r == 3 ? three : r == 5 ? five : r * one));
+ }
+ TG_INLINE void move(std::int64_t elements) {
+  first += elements * static_cast<std::int64_t>(sizeof(T));
+  TG_IN_REGISTER(first)
+  if constexpr (Rows > 6) {
+   sixth += elements * static_cast<std::int64_t>(sizeof(T));
+   TG_IN_REGISTER(sixth)
+  }
+ }
+};
+#else
+#define TG_IN_MEMORY(condition)
+#define TG_IN_REGISTER(address)
+template <class T, int Rows>
+struct tile_column {
+ const T* first;
+ std::int64_t row;
+ TG_INLINE tile_column(const T* a, std::int64_t apart) : first(a), row(apart) {}
+ template <int R>
+ TG_INLINE T at() const {
+  return first[R * row];
+ }
+ TG_INLINE void move(std::int64_t elements) { first += elements; }
+};
+#endif
 template <class Isa, class T, int Rows, int Vectors>
 struct tile {
  using v = vector<T, Isa::vector_bytes>;
  using type = typename v::type;
  template <int... R, int... N>
- TG_INLINE static void step(type (&c)[Rows][Vectors], const T* a, std::int64_t row, const T* b,
+ TG_INLINE static void step(type (&c)[Rows][Vectors], const tile_column<T, Rows>& a, const T* b,
        std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
   type panel[Vectors];
   (v::load(panel[N], b + N * v::lanes), ...);
-  (row_step(c[R], a[R * row], panel, n), ...);
+  (row_step(c[R], a.template at<R>(), panel, n), ...);
  }
  template <int... N>
  TG_INLINE static void row_step(type (&c)[Vectors], T a, const type (&panel)[Vectors],
@@ -14999,24 +15134,42 @@ struct tile {
   const std::int64_t row = job.a_row;
   const T* b = job.b;
   const std::int64_t b_ahead = job.b_ahead;
+  bool ahead = b_ahead != 0 || job.a_ahead != nullptr;
   const T* a_ahead = job.a_ahead != nullptr ? job.a_ahead : job.a;
   const std::int64_t a_ahead_step = job.a_ahead != nullptr ? Rows : 0;
   const std::int64_t b_inner = walk.b_inner != 0 ? walk.b_inner : Vectors * v::lanes;
-  for (int r = 0; r < Rows; ++r) {
-   __builtin_prefetch(job.c + r * job.c_row, 1);
-   __builtin_prefetch(job.c + r * job.c_row + job.columns - 1, 1);
-  }
+  constexpr auto row_bytes = static_cast<std::int64_t>(Vectors * sizeof(type));
+  const std::int64_t near = b_inner * (row_bytes < 1024 ? 1024 / row_bytes : 1);
+  constexpr std::int64_t pause = tile_job<T>::pause;
+  const std::int64_t pauses = walk.outer * walk.middle * ((walk.inner + pause - 1) / pause);
+  const int c_rows = pauses > 0 && pauses < Rows ? (Rows - 1) / static_cast<int>(pauses) + 1 : 1;
+  int fetched = 0;
   for (std::int64_t o = 0; o < walk.outer; ++o) {
    for (std::int64_t m = 0; m < walk.middle; ++m) {
-    const T* a = job.a + o * walk.a_outer + m * walk.a_middle;
-    for (std::int64_t i = 0; i < walk.inner; ++i) {
-     __builtin_prefetch(b + b_ahead, 0, 2);
-     if constexpr (Vectors * sizeof(type) > 64) __builtin_prefetch(b + b_ahead + v::lanes, 0, 2);
-     __builtin_prefetch(a_ahead, 0, 2);
-     a_ahead += a_ahead_step;
-     step(c, a, row, b, rows, vectors);
-     a += walk.a_inner;
-     b += b_inner;
+    tile_column<T, Rows> a(job.a + o * walk.a_outer + m * walk.a_middle, row);
+    for (std::int64_t i = 0; i < walk.inner;) {
+     for (int n = 0; n < c_rows && fetched < Rows; ++n, ++fetched) {
+      __builtin_prefetch(job.c + fetched * job.c_row, 0, 2);
+      __builtin_prefetch(job.c + fetched * job.c_row + job.columns - 1, 0, 2);
+     }
+     for (tile_fetch<T>* const later : job.later)
+      if (later != nullptr) later->fetch();
+     for (const std::int64_t end = walk.inner - i < pause ? walk.inner : i + pause; i < end; ++i) {
+      __builtin_prefetch(b + near, 0, 3);
+      if constexpr (Vectors * sizeof(type) > 64) __builtin_prefetch(b + near + v::lanes, 0, 3);
+      TG_IN_MEMORY(ahead)
+      if (ahead) {
+       const T* far = b + b_ahead;
+       TG_IN_REGISTER(far)
+       __builtin_prefetch(far, 0, 2);
+       if constexpr (Vectors * sizeof(type) > 64) __builtin_prefetch(far + v::lanes, 0, 2);
+       __builtin_prefetch(a_ahead, 0, 2);
+       a_ahead += a_ahead_step;
+      }
+      step(c, a, b, rows, vectors);
+      a.move(walk.a_inner);
+      b += b_inner;
+     }
     }
    }
    b += walk.b_skip;
@@ -15211,6 +15364,7 @@ struct attention_shape {
 };
 namespace attention_detail {
 inline constexpr std::int64_t most_queries = 64, most_keys = 128;
+inline constexpr std::int64_t most_grouped = 16;
 inline constexpr std::int64_t most_scanned = 4;
 template <class T>
 inline constexpr T not_seen = -std::numeric_limits<T>::infinity();
@@ -15342,16 +15496,16 @@ template <class Isa, class T>
 TG_INLINE T exp_of_negative(T x) {
  if constexpr (sizeof(T) == sizeof(float)) {
   using math::detail::traits;
-  const T t = fused_sum<Isa>(x, T(traits<T>::log2_e), T(traits<T>::round_magic)), k = t - traits<T>::round_magic;
-  const T r = fused_sum<Isa>(-k, T(traits<T>::ln2_low), fused_sum<Isa>(-k, T(traits<T>::ln2_high), x));
+  const T c = math::detail::select(x < T(-88), T(-88), x);
+  const T t = fused_sum<Isa>(c, T(traits<T>::log2_e), T(traits<T>::round_magic)), k = t - traits<T>::round_magic;
+  const T r = fused_sum<Isa>(-k, T(traits<T>::ln2_low), fused_sum<Isa>(-k, T(traits<T>::ln2_high), c));
   T q = fused_sum<Isa>(T(0.00138823956f), r, T(0.00836718082f));
   q = fused_sum<Isa>(q, r, T(0.041667223f));
   q = fused_sum<Isa>(q, r, T(0.16666539f));
   q = fused_sum<Isa>(q, r, T(0.49999997f));
-  const T e = fused_sum<Isa>(q * r, r, r) + T(1);
-  const auto power = math::detail::to_bits(t) << traits<T>::mantissa;
-  const T y = math::detail::from_bits<T>(math::detail::to_bits(e) + power);
-  return math::detail::select(x < T(-87), T(0), math::detail::select(x != x, x, y));
+  const T e = fused_sum<Isa>(fused_sum<Isa>(q, r, T(1)), r, T(1));
+  const auto field = math::detail::to_bits(t) - math::detail::to_bits(T(traits<T>::round_magic));
+  return math::detail::product(e, math::detail::from_exponent<T>(field + traits<T>::bias));
  } else {
   return math::exp(x);
  }
@@ -15450,6 +15604,20 @@ struct attention_operands {
 namespace attention_detail {
 using cpu::detail::divide_up, cpu::detail::workspace_cutter;
 template <class T>
+std::int64_t query_group(const attention_shape& s) {
+ const std::int64_t bytes = most_queries * (s.depth + s.width) * static_cast<std::int64_t>(sizeof(T));
+ return std::clamp<std::int64_t>(
+  std::min((std::int64_t{1} << 19) / std::max<std::int64_t>(bytes, 1), divide_up(s.time, most_queries)), 1,
+  most_grouped);
+}
+template <class T>
+std::int64_t key_group(const attention_shape& s) {
+ const std::int64_t bytes = most_keys * 2 * (s.depth + s.width) * static_cast<std::int64_t>(sizeof(T));
+ return std::clamp<std::int64_t>(
+  std::min((std::int64_t{1} << 19) / std::max<std::int64_t>(bytes, 1), divide_up(s.steps, most_keys)), 1,
+  most_grouped);
+}
+template <class T>
 struct scratch {
  T *q, *dy;
  T *q_panels, *dy_panels;
@@ -15462,19 +15630,20 @@ struct scratch {
   const std::int64_t depth = panel_layout::padded(s.depth, lanes), width = panel_layout::padded(s.width, lanes);
   const std::int64_t back = gradient ? 1 : 0, tile = most_queries * most_keys;
   q = cut.take<T>(most_queries * depth);
-  q_panels = cut.take<T>(most_queries * s.depth);
+  const std::int64_t group = gradient ? 1 : query_group<T>(s), key_blocks = gradient ? key_group<T>(s) : 1;
+  q_panels = cut.take<T>(group * most_queries * s.depth);
   dy = cut.take<T>(back * most_queries * width);
   dy_panels = cut.take<T>(back * most_queries * s.width);
-  k = cut.take<T>(most_keys * depth);
-  v = cut.take<T>(most_keys * width);
+  k = cut.take<T>(key_blocks * most_keys * depth);
+  v = cut.take<T>(key_blocks * most_keys * width);
   scores = cut.take<T>(tile);
   slopes = cut.take<T>(back * tile);
   other = cut.take<T>(s.biased || s.drops ? tile : 0);
   line = cut.take<T>(s.drops ? tile : 0);
-  sums = cut.take<T>(gradient ? most_keys * depth : most_queries * width);
-  v_sums = cut.take<T>(back * most_keys * width);
-  largest = cut.take<T>(most_queries);
-  total = cut.take<T>(most_queries);
+  sums = cut.take<T>(gradient ? key_blocks * most_keys * depth : group * most_queries * width);
+  v_sums = cut.take<T>(back * key_blocks * most_keys * width);
+  largest = cut.take<T>(group * most_queries);
+  total = cut.take<T>(group * most_queries);
   factor = cut.take<T>(most_queries);
   delta = cut.take<T>(most_queries);
  }
@@ -15543,6 +15712,18 @@ struct tile_worker {
        static_cast<T>(s.scale));
   dispatch<load_body<T>>(at.v, width, of.v + row * s.width, heads * s.width, keys, s.width, T(1));
  }
+ void fetch_next_keys(std::int64_t last, std::int64_t i, std::int64_t count) const {
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t next = first_key + most_keys, rows = divide_up(most_keys, count), heads = s.kv_heads();
+  const std::int64_t begin = next + i * rows, end = std::min({begin + rows, next + most_keys, last});
+  const T* const k = of.k + key_row() * s.depth;
+  const T* const v = of.v + key_row() * s.width;
+  for (std::int64_t row = begin; row < end; ++row) {
+   const std::int64_t offset = (row - first_key) * heads;
+   for (std::int64_t c = 0; c < s.depth; c += line) __builtin_prefetch(k + offset * s.depth + c, 0, 2);
+   for (std::int64_t c = 0; c < s.width; c += line) __builtin_prefetch(v + offset * s.width + c, 0, 2);
+  }
+ }
  void end_keys(std::int64_t last) { keys = std::min(most_keys, last - first_key); }
  void make_scores() const {
   tile_product<T>{keys, columns, s.depth, at.k, depth, 1, at.q_panels, 0, at.scores, columns, false}.run(kernels);
@@ -15587,28 +15768,71 @@ struct tile_worker {
   if (careful) dispatch<finite_body<T>>(product.b, product.b_row, product.k, product.n, &finite);
   finite ? product.run(kernels) : product.run_where_used();
  }
- void forward(T* y, T* numbers) {
+ void use(std::int64_t group_first, std::int64_t i, const scratch<T>& all) {
+  first_query = (group_first + i) * most_queries;
+  queries = std::min(most_queries, s.time - first_query);
+  columns = panel_layout::padded(queries, kernels.lanes);
+  at.q_panels = all.q_panels + i * most_queries * s.depth;
+  at.sums = all.sums + i * most_queries * width;
+  at.largest = all.largest + i * most_queries;
+  at.total = all.total + i * most_queries;
+ }
+ void forward(std::int64_t b, std::int64_t h, std::int64_t group_first, std::int64_t count, T* y, T* numbers) {
+  const scratch<T> all = at;
+  key_range ranges[most_grouped];
+  std::int64_t begin = key_blocks(s), end = 0, last = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+   use(group_first, i, all);
+   set_queries(b, h, group_first + i);
+   ranges[i] = seen();
+   std::fill_n(at.largest, most_queries, not_seen<T>);
+   std::fill_n(at.total, most_queries, T(0));
+   std::fill_n(at.sums, queries * width, T(0));
+   if (ranges[i].first == ranges[i].last) continue;
+   begin = std::min(begin, ranges[i].first / most_keys);
+   last = std::max(last, ranges[i].last);
+   end = std::max(end, divide_up(ranges[i].last, most_keys));
+  }
+  for (std::int64_t block = begin; block < end; ++block) {
+   set_keys(block, last);
+   for (std::int64_t i = 0; i < count; ++i) {
+    fetch_next_keys(last, i, count);
+    if (block < ranges[i].first / most_keys || block * most_keys >= ranges[i].last) continue;
+    use(group_first, i, all);
+    end_keys(ranges[i].last);
+    take_keys(block == ranges[i].first / most_keys);
+   }
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+   use(group_first, i, all);
+   finish(ranges[i], y, numbers + 2 * (i * most_queries));
+  }
+  at = all;
+ }
+ void take_keys(bool are_first) {
+  make_scores();
+  cpu::detail::dispatch_fused<raise_body<T>>(at.scores, keys, columns, at.largest, at.total, at.factor);
+  if (s.drops) draw(), drop(at.scores);
+  if (!are_first && std::any_of(at.factor, at.factor + queries, [](T x) { return x != T(1); }))
+   dispatch<scale_rows_body<T>>(at.sums, width, static_cast<const T*>(at.sums), width, queries, width,
+          static_cast<const T*>(at.factor));
+  multiply({queries, width, keys, at.scores, 1, columns, at.v, width, at.sums, width});
+ }
+ void take_all_carefully(const key_range& range) {
+  careful = true;
   std::fill_n(at.largest, most_queries, not_seen<T>);
   std::fill_n(at.total, most_queries, T(0));
   std::fill_n(at.sums, queries * width, T(0));
-  const auto [first, last] = seen();
-  const std::int64_t begin = first / most_keys, blocks = divide_up(last, most_keys);
-  for (std::int64_t block = begin; block < blocks; ++block) {
-   set_keys(block, last);
-   make_scores();
-   cpu::detail::dispatch_fused<raise_body<T>>(at.scores, keys, columns, at.largest, at.total, at.factor);
-   if (s.drops) draw(), drop(at.scores);
-   if (block > begin && std::any_of(at.factor, at.factor + queries, [](T x) { return x != T(1); }))
-    dispatch<scale_rows_body<T>>(at.sums, width, static_cast<const T*>(at.sums), width, queries, width,
-           static_cast<const T*>(at.factor));
-   multiply({queries, width, keys, at.scores, 1, columns, at.v, width, at.sums, width});
+  for (std::int64_t block = range.first / most_keys; block * most_keys < range.last; ++block) {
+   set_keys(block, range.last);
+   take_keys(block == range.first / most_keys);
   }
+  careful = false;
+ }
+ void finish(const key_range& range, T* y, T* numbers) {
   bool unseen = false, finite = true;
-  if (!careful) dispatch<finite_body<T>>(static_cast<const T*>(at.sums), width, queries, width, &finite);
-  if (!finite) {
-   careful = true;
-   return forward(y, numbers);
-  }
+  dispatch<finite_body<T>>(static_cast<const T*>(at.sums), width, queries, width, &finite);
+  if (!finite) take_all_carefully(range);
   for (std::int64_t c = 0; c < queries; ++c) {
    at.factor[c] = at.total[c] == T(0) ? T(0) : T(1) / at.total[c];
    numbers[2 * c] = at.largest[c] == not_seen<T> ? T(0) : at.largest[c];
@@ -15655,12 +15879,17 @@ std::size_t attention_bytes(const attention_shape& s) {
 template <class T>
 void attention(const attention_shape& s, const attention_operands<T>& of, T* y, T* numbers, void* workspace) {
  using namespace attention_detail;
- const std::int64_t blocks = tile_worker<T>::query_blocks(s);
- for_tasks(s.batch * s.heads * blocks, cpu::detail::worth_threads(s.products()), [&](std::int64_t task, int thread) {
+ const std::int64_t blocks = tile_worker<T>::query_blocks(s), heads = s.batch * s.heads;
+ const bool parallel = cpu::detail::worth_threads(s.products());
+ const std::int64_t threads = parallel ? thread_count() : 1;
+ const std::int64_t group =
+  std::min(query_group<T>(s), threads == 1 ? blocks : std::max<std::int64_t>(heads * blocks / (4 * threads), 1));
+ const std::int64_t groups = divide_up(blocks, group);
+ for_tasks(heads * groups, parallel, [&](std::int64_t task, int thread) {
   tile_worker<T> worker(s, of, scratch_of<T>(s, false, workspace, thread));
-  const std::int64_t block = blocks - 1 - task % blocks, head = task / blocks;
-  worker.set_queries(head / s.heads, head % s.heads, block);
-  worker.forward(y, numbers + 2 * (head * s.time + worker.first_query));
+  const std::int64_t first = (groups - 1 - task % groups) * group, head = task / groups;
+  worker.forward(head / s.heads, head % s.heads, first, std::min(group, blocks - first), y,
+     numbers + 2 * (head * s.time + first * most_queries));
  });
 }
 
@@ -15716,29 +15945,49 @@ struct gradient_worker : tile_worker<T> {
   base::multiply({queries, s.depth, keys, at.slopes, 1, columns, at.k, depth,
       to.q + (this->query_rows(of.q, s.depth) - of.q), s.heads * s.depth});
  }
- void keys_of(std::int64_t b, std::int64_t kv_head, std::int64_t block, bool all) {
+ void use_keys(std::int64_t group_first, std::int64_t i, const scratch<T>& group) {
+  this->first_key = (group_first + i) * most_keys;
+  base::end_keys(s.steps);
+  at.k = group.k + i * most_keys * depth;
+  at.v = group.v + i * most_keys * width;
+  at.sums = group.sums + i * most_keys * depth;
+  at.v_sums = group.v_sums + i * most_keys * width;
+ }
+ void keys_of(std::int64_t b, std::int64_t kv_head, std::int64_t group_first, std::int64_t count, bool all) {
+  const scratch<T> group = at;
   this->batch = b, this->head = kv_head * s.shared;
-  base::set_keys(block, s.steps);
-  std::fill_n(at.sums, keys * depth, T(0));
-  std::fill_n(at.v_sums, keys * width, T(0));
-  const std::int64_t row = base::key_row(), heads = s.kv_heads(), count = keys;
+  for (std::int64_t j = 0; j < count; ++j) {
+   use_keys(group_first, j, group);
+   base::set_keys(group_first + j, s.steps);
+   std::fill_n(at.sums, keys * depth, T(0));
+   std::fill_n(at.v_sums, keys * width, T(0));
+  }
   for (std::int64_t h = kv_head * s.shared; h < (kv_head + 1) * s.shared; ++h)
    for (std::int64_t i = 0; i < base::query_blocks(s); ++i) {
-    const bool sees = !s.causal || (i + 1) * most_queries + s.offset > this->first_key;
+    const bool sees = !s.causal || (i + 1) * most_queries + s.offset > group_first * most_keys;
     if (!sees && !s.equal) continue;
     set_queries(b, h, i);
-    if (end() <= this->first_key) continue;
-    base::end_keys(end());
-    make_slopes();
-    add_to_keys();
-    if (all) add_to_queries();
+    for (std::int64_t j = 0; j < count && end() > (group_first + j) * most_keys; ++j) {
+     use_keys(group_first, j, group);
+     base::end_keys(end());
+     make_slopes();
+     add_to_keys();
+     if (all) add_to_queries();
+    }
    }
-  for (std::int64_t k = 0; k < count; ++k) {
-   const T *const dk = at.sums + k * depth, *const dv = at.v_sums + k * width;
-   T *const k_to = to.k + (row + k * heads) * s.depth, *const v_to = to.v + (row + k * heads) * s.width;
-   for (std::int64_t c = 0; c < s.depth; ++c) k_to[c] = dk[c] * static_cast<T>(s.scale);
-   std::copy_n(dv, s.width, v_to);
+  const std::int64_t heads = s.kv_heads();
+  this->head = kv_head * s.shared;
+  for (std::int64_t j = 0; j < count; ++j) {
+   use_keys(group_first, j, group);
+   const std::int64_t row = base::key_row();
+   for (std::int64_t k = 0; k < keys; ++k) {
+    const T *const dk = at.sums + k * depth, *const dv = at.v_sums + k * width;
+    T *const k_to = to.k + (row + k * heads) * s.depth, *const v_to = to.v + (row + k * heads) * s.width;
+    for (std::int64_t c = 0; c < s.depth; ++c) k_to[c] = dk[c] * static_cast<T>(s.scale);
+    std::copy_n(dv, s.width, v_to);
+   }
   }
+  at = group;
  }
  void queries_of(std::int64_t b, std::int64_t h, std::int64_t block) {
   set_queries(b, h, block);
@@ -15790,13 +16039,14 @@ void attention_gradient(const attention_shape& s, const attention_operands<T>& o
  };
  const std::int64_t heads = s.batch * s.kv_heads(), threads = thread_count();
  const bool apart = parallel && divide_up(heads, threads) * threads * 5 > heads * 7;
+ const std::int64_t group = key_group<T>(s);
  const std::int64_t query_blocks = tile_worker<T>::query_blocks(s), key_blocks = tile_worker<T>::key_blocks(s);
  const auto run = [&] {
   std::fill_n(to.q, queries, T(0));
   if (!apart) {
    each(heads, [&](auto& worker, std::int64_t head) {
-    for (std::int64_t j = 0; j < key_blocks; ++j)
-     worker.keys_of(head / s.kv_heads(), head % s.kv_heads(), j, true);
+    for (std::int64_t j = 0; j < key_blocks; j += group)
+     worker.keys_of(head / s.kv_heads(), head % s.kv_heads(), j, std::min(group, key_blocks - j), true);
    });
    return;
   }
@@ -15804,9 +16054,11 @@ void attention_gradient(const attention_shape& s, const attention_operands<T>& o
    const std::int64_t head = task / query_blocks;
    worker.queries_of(head / s.heads, head % s.heads, query_blocks - 1 - task % query_blocks);
   });
-  each(heads * key_blocks, [&](auto& worker, std::int64_t task) {
-   const std::int64_t head = task / key_blocks;
-   worker.keys_of(head / s.kv_heads(), head % s.kv_heads(), task % key_blocks, false);
+  const std::int64_t part = std::clamp<std::int64_t>(heads * key_blocks / (4 * threads), 1, group);
+  const std::int64_t parts = divide_up(key_blocks, part);
+  each(heads * parts, [&](auto& worker, std::int64_t task) {
+   const std::int64_t head = task / parts, first = task % parts * part;
+   worker.keys_of(head / s.kv_heads(), head % s.kv_heads(), first, std::min(part, key_blocks - first), false);
   });
  };
  run();
@@ -16349,12 +16601,91 @@ inline convolution_geometry pooled_geometry(const kernel_call& c) {
  g.out_width = 2 * c.out[0].extents[2];
  return g;
 }
-}
+
 // -- tapegraph/ops/convolution/cpu.hpp
 // -- tapegraph/ops/convolution/cpu_fast.hpp
 // -- tapegraph/ops/convolution/cpu_algorithm.hpp
 // -- tapegraph/ops/convolution/cpu_fast_plan.hpp
 // -- tapegraph/ops/convolution/cpu_tiling.hpp
+// -- tapegraph/runtime/continuation.hpp
+struct continuation {
+ kernel_function run = nullptr;
+ const kernel_call* call = nullptr;
+ bool done = false;
+ static bool fits(const kernel_call& first, std::size_t workspace, const kernel_call& next);
+ void on_rows(std::int64_t first, std::int64_t count) const;
+};
+namespace detail {
+struct memory_range {
+ const std::byte* begin;
+ std::size_t bytes;
+ explicit memory_range(const buffer_view& v)
+  : begin(v.as<const std::byte>()), bytes((v.copies > 1 ? static_cast<std::size_t>(v.copies) : 1) * v.bytes()) {}
+ memory_range(const void* data, std::size_t size) : begin(static_cast<const std::byte*>(data)), bytes(size) {}
+ bool meets(const memory_range& other) const {
+  return bytes > 0 && other.bytes > 0 && begin < other.begin + other.bytes && other.begin < begin + bytes;
+ }
+};
+inline buffer_view rows_of(buffer_view v, std::int64_t elements, std::int64_t columns, std::int64_t first,
+      std::int64_t count) {
+ const std::int64_t own = v.elements();
+ if (own == elements) {
+  if (v.data != nullptr)
+   v.data = v.as<std::byte>() + first * columns * static_cast<std::int64_t>(size_of(v.type));
+  v.rank = 2;
+  v.extents[0] = count;
+  v.extents[1] = columns;
+ } else {
+  v.rank = own == 1 ? 0 : 1;
+  v.extents[0] = columns;
+ }
+ return v;
+}
+}
+inline bool continuation::fits(const kernel_call& first, std::size_t workspace, const kernel_call& next) {
+ if (first.outputs != 1 || first.out[0].rank < 2 || next.domain.rank < 1) return false;
+ const buffer_view& y = first.out[0];
+ const std::int64_t elements = y.elements(), columns = y.extents[y.rank - 1];
+ if (elements == 0 || next.domain.elements() != elements || next.domain.extents[next.domain.rank - 1] != columns)
+  return false;
+ const detail::memory_range result(y);
+ bool reads = false;
+ for (int k = 0; k < next.inputs; ++k) {
+  const buffer_view& v = next.in[k];
+  const std::int64_t own = v.elements();
+  const bool whole = own == elements;
+  if (!whole && own != 1 && !(own == columns && v.extents[v.rank - 1] == columns)) return false;
+  const bool same = whole && v.data == y.data && v.type == y.type;
+  reads = reads || same;
+  if (!same && result.meets(detail::memory_range(v))) return false;
+ }
+ if (!reads) return false;
+ for (int k = 0; k < next.outputs; ++k) {
+  const buffer_view& v = next.out[k];
+  if (v.elements() != elements) return false;
+  if (v.data == nullptr) continue;
+  const detail::memory_range to(v);
+  if (to.meets({first.workspace, workspace})) return false;
+  for (int i = 0; i < first.inputs; ++i)
+   if (to.meets(detail::memory_range(first.in[i]))) return false;
+  if (to.meets(result) && !(v.data == y.data && size_of(v.type) == size_of(y.type))) return false;
+ }
+ return true;
+}
+inline void continuation::on_rows(std::int64_t first, std::int64_t count) const {
+ if (count <= 0) return;
+ const std::int64_t elements = call->domain.elements(), columns = call->domain.extents[call->domain.rank - 1];
+ const auto part_of = [&](const buffer_view& v) { return detail::rows_of(v, elements, columns, first, count); };
+ buffer_view views[cpu::most_slots + cpu::most_results];
+ kernel_call part = *call;
+ for (int k = 0; k < call->inputs; ++k) views[k] = part_of(call->in[k]);
+ for (int k = 0; k < call->outputs; ++k) views[call->inputs + k] = part_of(call->out[k]);
+ part.in = views;
+ part.out = views + call->inputs;
+ part.domain = part_of(call->domain);
+ run(part);
+}
+}
 namespace tapegraph::cpu {
 using tapegraph::convolution_geometry;
 enum class convolution_pass { forward, input_gradient, filter_gradient };
@@ -16362,6 +16693,7 @@ template <class T>
 struct convolution_epilogue {
  const T* bias = nullptr;
  bool relu = false;
+ runtime::continuation* next = nullptr;
 };
 namespace detail {
 inline double multiply_adds(const convolution_geometry& g) {
@@ -17671,6 +18003,7 @@ TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolut
 }
 }
 // -- tapegraph/ops/convolution/cpu_filter_gradient.hpp
+// -- tapegraph/ops/convolution/cpu_depthwise_filter.hpp
 // -- tapegraph/ops/convolution/cpu_depthwise.hpp
 #include <numeric>
 TG_ROUNDS_EACH_BEGIN
@@ -17856,7 +18189,9 @@ void depthwise_forward(const convolution_geometry& g, const T* x, const T* w, T*
    });
   if (epilogue.bias != nullptr || epilogue.relu)
    dispatch<depthwise_epilogue_body<T>>(epilogue.bias, epilogue.relu, g.out_width, channels, to);
+  if (epilogue.next != nullptr) epilogue.next->on_rows(task * g.out_width, g.out_width);
  });
+ if (epilogue.next != nullptr) epilogue.next->done = true;
 }
 template <class T>
 void depthwise_input_gradient(const convolution_geometry& g, const T* dy, const T* w, T* dx, bool parallel) {
@@ -17872,6 +18207,10 @@ void depthwise_input_gradient(const convolution_geometry& g, const T* dy, const 
      });
  });
 }
+}
+TG_ROUNDS_EACH_END
+TG_ROUNDS_EACH_BEGIN
+namespace tapegraph::cpu::detail {
 template <class T, int Taps>
 struct depthwise_taps_body {
  template <class Isa>
@@ -17950,6 +18289,82 @@ private:
   (keep(static_cast<std::int64_t>(I), t[I]), ...);
  }
 };
+template <class T>
+struct depthwise_nine_body {
+ template <class Isa>
+ TG_INLINE static void run(const convolution_geometry* geometry, const T* x, std::int64_t apart, const T* dy,
+       T* sums) {
+  strips<Isa::vector_bytes>(*geometry, 0, x, apart, dy, sums);
+ }
+private:
+ template <int Bytes>
+ TG_INLINE static void strips(const convolution_geometry& g, std::int64_t c, const T* x, std::int64_t apart,
+        const T* dy, T* sums) {
+  using v = vector<T, Bytes>;
+  if constexpr (Bytes == 64)
+   for (; c + 2 * v::lanes <= g.in_channels; c += 2 * v::lanes)
+    strip<v, 2>(g, x + c, apart, dy + c, sums + c, std::make_index_sequence<3>{},
+       std::make_index_sequence<9>{});
+  for (; c + v::lanes <= g.in_channels; c += v::lanes)
+   strip<v, 1>(g, x + c, apart, dy + c, sums + c, std::make_index_sequence<3>{},
+      std::make_index_sequence<9>{});
+  if constexpr (v::lanes > 1) strips<Bytes / 2>(g, c, x, apart, dy, sums);
+ }
+ template <class V, int Vectors, std::size_t... I, std::size_t... K>
+ TG_INLINE static void strip(const convolution_geometry& g, const T* x, std::int64_t apart, const T* dy, T* sums,
+        std::index_sequence<I...>, std::index_sequence<K...>) {
+  const std::int64_t channels = g.in_channels, step = g.stride_width * channels;
+  const std::int64_t tap = g.dilation_width * channels;
+  depthwise_outputs of[3], common{0, g.out_width};
+  for (int i = 0; i < 3; ++i) {
+   const std::int64_t at = i * g.dilation_width - g.pad_left;
+   of[i] = outputs_within(divide_up(std::max<std::int64_t>(0, -at), g.stride_width),
+        floor_divide(g.in_width - 1 - at, g.stride_width) + 1, g.out_width);
+   common = {std::max(common.first, of[i].first), std::min(common.last, of[i].last)};
+  }
+  common.last = std::max(common.first, common.last);
+  const T* const first = x - g.pad_left * channels;
+  vectors<V, Vectors> sum[9], q;
+  (sum[K].load(sums + static_cast<std::int64_t>(K) * channels), ...);
+  const T* rows[3] = {(first + common.first * step + static_cast<std::int64_t>(I) * apart)...};
+  for (std::int64_t j = common.first; j < common.last; ++j) {
+   q.load(dy + j * channels);
+   (sum[K].add(q, rows[K / 3] + static_cast<std::int64_t>(K % 3) * tap), ...);
+   ((rows[I] += step), ...);
+  }
+  (at_border<I>(sum, of[I], common, first + static_cast<std::int64_t>(I) * tap, apart, step, dy, channels), ...);
+  (sum[K].store(sums + static_cast<std::int64_t>(K) * channels), ...);
+ }
+ template <class V, int Vectors>
+ struct vectors {
+  typename V::type of[Vectors];
+  TG_INLINE void load(const T* from) {
+   for (int k = 0; k < Vectors; ++k) V::load(of[k], from + k * V::lanes);
+  }
+  TG_INLINE void store(T* to) const {
+   for (int k = 0; k < Vectors; ++k) V::store(to + k * V::lanes, of[k]);
+  }
+  TG_INLINE void add(const vectors& q, const T* from) {
+   vectors x;
+   x.load(from);
+   for (int k = 0; k < Vectors; ++k) V::multiply_add(of[k], q.of[k], x.of[k]);
+  }
+ };
+ template <std::size_t I, class V>
+ TG_INLINE static void at_border(V (&sum)[9], const depthwise_outputs& of, const depthwise_outputs& common,
+         const T* x, std::int64_t apart, std::int64_t step, const T* dy,
+         std::int64_t channels) {
+  V q;
+  for (std::int64_t j = of.first; j < of.last; ++j) {
+   if (j == common.first) j = common.last;
+   if (j >= of.last) break;
+   q.load(dy + j * channels);
+   sum[I].add(q, x + j * step);
+   sum[I + 3].add(q, x + j * step + apart);
+   sum[I + 6].add(q, x + j * step + 2 * apart);
+  }
+ }
+};
 inline std::int64_t depthwise_parts(const convolution_geometry& g) {
  const std::int64_t rows = g.batch * g.out_height, in_part = divide_up(2048, g.out_width);
  return std::clamp<std::int64_t>(divide_up(rows, in_part), 1, 32);
@@ -17961,11 +18376,20 @@ template <class T>
 void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, T* sums, bool parallel) {
  const std::int64_t channels = g.in_channels, filters = g.kernel_height * g.kernel_width * channels;
  const std::int64_t rows = g.batch * g.out_height, parts = depthwise_parts(g);
+ const bool nine =
+  g.kernel_height == 3 && g.kernel_width == 3 && active_instruction_set() == instruction_set::avx512;
  for_tasks(parts, parallel, [&](std::int64_t part, int) {
   T* const own = sums + part * filters;
   std::fill_n(own, filters, T(0));
   for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
    const std::int64_t image = row / g.out_height;
+   const std::int64_t top = row % g.out_height * g.stride_height - g.pad_top;
+   if (nine && top >= 0 && top + 2 * g.dilation_height < g.in_height) {
+    dispatch_fused<depthwise_nine_body<T>>(&g, x + (image * g.in_height + top) * g.in_width * channels,
+             g.dilation_height * g.in_width * channels,
+             dy + row * g.out_width * channels, own);
+    continue;
+   }
    for (std::int64_t u = 0; u < g.kernel_height; ++u) {
     const std::int64_t at = row % g.out_height * g.stride_height - g.pad_top + u * g.dilation_height;
     if (at < 0 || at >= g.in_height) continue;
@@ -18262,14 +18686,15 @@ TG_DEFINITION std::int64_t system_l2_bytes() {
  return 0;
 }
 }
-inline std::int64_t l2_bytes() {
+inline std::int64_t large_l2_bytes() {
  static const std::int64_t bytes = [] {
   const std::int64_t cache_bytes = detail::system_l2_bytes();
-  constexpr std::int64_t most = std::int64_t{1} << 20;
-  return cache_bytes > 0 && cache_bytes < most ? cache_bytes : most;
+  constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+  return cache_bytes > 0 ? std::min(cache_bytes, 2 * mebibyte) : mebibyte;
  }();
  return bytes;
 }
+inline std::int64_t l2_bytes() { return std::min(large_l2_bytes(), std::int64_t{1} << 20); }
 inline std::int64_t parts_within_l2(std::int64_t bytes_of_part) {
  return std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / bytes_of_part);
 }
@@ -18311,40 +18736,67 @@ double multiply_adds(const gemm_arguments<T>& g) {
 }
 struct gemm_plan {
  std::int64_t block_m, block_n, block_k;
+ std::int64_t resident;
  bool shared_b;
  bool b_stays;
  bool few_rows;
- std::int64_t part_k, waiting;
+ std::int64_t part_k;
  bool pack_a;
- bool part_of_lines;
+ bool a_by_turns;
  bool packed_b;
- bool rows_first;
- static constexpr std::int64_t most_k(std::int64_t n, std::int64_t k) { return k > 4096 && n <= 512 ? 256 : 1024; }
+ static constexpr std::int64_t most_k = 512;
+ static constexpr std::int64_t most_few_rows = 160, columns_of_few = 512;
+ static constexpr std::int64_t fewest_rows = 24, columns_of_fewest = 4096;
+ static constexpr std::int64_t most_packed_rows = 1536, rows_of_turn = 48;
+ static constexpr std::int64_t most_unshared = 96;
  template <class T>
- explicit gemm_plan(const gemm_arguments<T>& g) {
+ gemm_plan(const gemm_arguments<T>& g, int threads) {
   constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
-  block_k = equal_part(g.k, most_k(g.n, g.k));
-  block_m = equal_part(g.m, 1536);
-  block_n = panel_layout::padded(equal_part(g.n, 4096), 32);
+  block_k = equal_part(g.k, most_k);
   packed_b = g.packed_b != nullptr;
   const bool whole = !packed_b && !g.transpose_b;
-  few_rows = whole && g.m <= 2 * active_tile_kernels<T>().rows;
-  b_stays = few_rows || (whole && g.m <= 256 && g.ldb * bytes <= 2048);
-  part_k = equal_part(block_k, std::clamp<std::int64_t>(128 * 1024 / (block_n * bytes), 16, 256));
-  waiting = whole ? std::min<std::int64_t>(g.m, 2 * tile_kernels<T>::most_rows) * block_n : 0;
-  shared_b = g.m > 96 && !b_stays;
+  const bool close = whole && g.ldb * bytes <= 2048 && g.m > fewest_rows && g.m <= 256;
+  few_rows = whole && !close && g.m <= most_few_rows;
+  b_stays = few_rows || close;
+  shared_b = g.m > most_unshared && !b_stays;
+  resident = std::max<std::int64_t>(1, elements_in_l2<T>() / (32 * std::min(g.k, most_k))) * 32;
+  const std::int64_t columns = shared_b || packed_b ? resident * shares(threads)
+         : few_rows && g.m > fewest_rows ? columns_of_few * shares(threads)
+                 : columns_of_fewest;
+  block_n = panel_layout::padded(equal_part(g.n, columns), 32);
+  const std::int64_t rows_of_part = g.m > fewest_rows ? 256 * 1024 / (std::min(block_n, columns_of_few) * bytes)
+               : 128 * 1024 / (block_n * bytes);
+  part_k = equal_part(block_k, std::clamp<std::int64_t>(rows_of_part, 16, most_k));
   const bool scattered = g.n > 96 && g.lda * bytes > 1024;
-  part_of_lines = g.transpose_a && g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
+  const bool part_of_lines = g.transpose_a && g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
   pack_a = g.transpose_a ? scattered || (part_of_lines && active_tile_kernels<T>().rows * bytes < 32)
        : g.lda * bytes % 4096 == 0 && g.n > 32;
-  rows_first = (shared_b || packed_b) && block_n * block_k * bytes <= l2_bytes() / 2;
+  a_by_turns = pack_a && (shared_b || packed_b) && g.n <= 2 * block_n;
+  block_m = pack_a && !a_by_turns ? equal_part(g.m, most_packed_rows) : g.m;
  }
- std::int64_t a_elements() const {
-  return pack_a || part_of_lines ? (block_m + tile_kernels<float>::most_rows) * block_k : 0;
+ static std::int64_t shares(int threads) { return std::clamp(threads, 1, 8); }
+ template <class T>
+ static std::int64_t elements_in_l2() {
+  return large_l2_bytes() / 2 / static_cast<std::int64_t>(sizeof(T));
  }
- std::int64_t b_elements(int threads) const {
-  if (packed_b) return 0;
-  return std::max(shared_b ? block_n * block_k : 0, threads * 32 * block_k + waiting);
+ template <class T>
+ static std::int64_t a_elements(const gemm_arguments<T>& g, int threads) {
+  if (g.n <= 32) return 0;
+  return std::max(std::min(g.m, most_packed_rows) + tile_kernels<float>::most_rows, threads * rows_of_turn) *
+   std::min(g.k, most_k);
+ }
+ static std::int64_t waiting_elements(std::int64_t m, std::int64_t n, int threads) {
+  const std::int64_t columns = panel_layout::padded(n, 32);
+  return std::max(std::min(m, most_few_rows) * std::min(columns, columns_of_few * shares(threads)),
+      std::min(m, fewest_rows) * std::min(columns, columns_of_fewest));
+ }
+ template <class T>
+ static std::int64_t b_elements(const gemm_arguments<T>& g, int threads) {
+  if (g.packed_b != nullptr) return 0;
+  const std::int64_t k = std::min(g.k, most_k), panels = std::int64_t{threads} * 32 * k;
+  const std::int64_t shared =
+   std::min(panel_layout::padded(g.n, 32) * k, shares(threads) * std::max(elements_in_l2<T>(), 32 * k));
+  return std::max(shared, panels + waiting_elements(g.m, g.n, threads));
  }
 };
 }
@@ -18488,31 +18940,55 @@ struct gemm_block {
  T* packed_a;
  T* packed_b;
  std::int64_t row, rows, column, columns, first_k, k;
+ std::int64_t next_column, next_k;
  std::int64_t tiles() const { return divide_up(rows, kernels.rows); }
  std::int64_t tile_row(std::int64_t tile) const { return rows * tile / tiles(); }
+ struct tile_rows {
+  std::int64_t first, height;
+ };
+ tile_rows rows_of(std::int64_t tile) const { return {tile_row(tile), height(tile)}; }
+ std::int64_t height(std::int64_t tile) const { return tile_row(tile + 1) - tile_row(tile); }
  panel_layout layout() const { return {columns, kernels.lanes}; }
- void pack_a(std::int64_t tile) const {
-  const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
-  T* to = packed_a + first * k;
-  if (g.transpose_a) {
-   const T* from = g.a + first_k * g.lda + row + first;
-   for (std::int64_t i = 0; i < k; ++i)
-    for (std::int64_t r = 0; r < count; ++r) to[i * count + r] = from[i * g.lda + r];
+ void pack_a(std::int64_t begin, std::int64_t end, T* to) const {
+  to -= tile_row(begin) * k;
+  if (!g.transpose_a) {
+   for (std::int64_t t = begin; t < end; ++t)
+    transpose(to + tile_row(t) * k, height(t), g.a + (row + tile_row(t)) * g.lda + first_k, g.lda,
+      height(t), k);
+   return;
+  }
+  constexpr std::int64_t some = 32;
+  for (std::int64_t at = 0; at < k; at += some)
+   for (std::int64_t t = begin; t < end; ++t) {
+    const std::int64_t count = height(t);
+    const T* from = g.a + (first_k + at) * g.lda + row + tile_row(t);
+    T* tile = to + tile_row(t) * k + at * count;
+    for (std::int64_t i = std::min(some, k - at); i > 0; --i, from += g.lda, tile += count)
+     copy_columns(tile, from, count);
+   }
+ }
+ TG_INLINE static void copy_columns(T* to, const T* from, std::int64_t count) {
+  if (count >= 8) {
+   std::memcpy(to, from, 8 * sizeof(T));
+   std::memcpy(to + count - 8, from + count - 8, 8 * sizeof(T));
+  } else if (count >= 4) {
+   std::memcpy(to, from, 4 * sizeof(T));
+   std::memcpy(to + count - 4, from + count - 4, 4 * sizeof(T));
   } else {
-   transpose(to, count, g.a + (row + first) * g.lda + first_k, g.lda, count, k);
+   for (std::int64_t n = 0; n < count; ++n) to[n] = from[n];
   }
  }
  void pack_b(std::int64_t panel, T* to) const {
   const T* from = g.transpose_b ? g.b + column * g.ldb + first_k : g.b + first_k * g.ldb + column;
   pack_panel(to, layout(), panel, from, g.ldb, g.transpose_b, k);
  }
- void multiply(std::int64_t tile, std::int64_t panel, const T* b, std::int64_t at, std::int64_t count,
-    const T* ahead = nullptr) const {
-  const std::int64_t first = tile_row(tile), height = tile_row(tile + 1) - first;
+ void multiply(const tile_rows& tile, std::int64_t panel, const T* a, const T* b, std::int64_t at,
+    std::int64_t count, tile_fetch<T>* next_a = nullptr, tile_fetch<T>* next_b = nullptr) const {
+  const auto [first, height] = tile;
   tile_job<T> job{};
   job.walk.inner = count;
-  if (plan.pack_a) {
-   job.a = packed_a + first * k + at * height;
+  if (a != nullptr) {
+   job.a = a + at * height;
    job.a_row = 1;
    job.walk.a_inner = height;
   } else {
@@ -18527,7 +19003,7 @@ struct gemm_block {
   } else {
    job.b = g.b + (first_k + at) * g.ldb + column + left;
    job.walk.b_inner = g.ldb;
-   if (at + count < k && tile == 0) job.b_ahead = count * g.ldb;
+   if (at + count < k && first == 0) job.b_ahead = count * g.ldb;
   }
   T* const sums = waiting() + first * plan.block_n + left;
   if (at > 0) job.start = sums, job.start_row = plan.block_n;
@@ -18545,23 +19021,27 @@ struct gemm_block {
     job.relu = g.relu;
    }
   }
-  job.a_ahead = ahead;
+  job.later[0] = next_a, job.later[1] = next_b;
   kernels.run[layout().vectors(panel) - 1][height - 1](job);
  }
- void multiply(std::int64_t tile, std::int64_t panel, const T* b) const { multiply(tile, panel, b, 0, k); }
- T* waiting() const { return packed_b + thread_count() * 32 * plan.block_k; }
+ const T* tile_of(std::int64_t tile) const { return plan.pack_a ? packed_a + tile_row(tile) * k : nullptr; }
+ T* waiting() const { return packed_b; }
+ T* panel_of_thread(int thread) const {
+  return packed_b + (plan.few_rows ? plan.block_n * rows : 0) + thread * 32 * plan.block_k;
+ }
  bool stays(std::int64_t panel) const { return plan.b_stays && layout().columns(panel) == layout().width(panel); }
  void run_few(bool parallel) const {
   const std::int64_t panels = layout().count(), last = panels - 1;
   const std::int64_t tasks = parallel ? std::min<std::int64_t>(panels, thread_count()) : 1;
   for_tasks(tasks, parallel, [&](std::int64_t task, int thread) {
    const std::int64_t begin = panels * task / tasks, end = panels * (task + 1) / tasks;
-   T* const own = packed_b + thread * 32 * plan.block_k;
+   T* const own = panel_of_thread(thread);
    if (end == panels && !stays(last)) pack_b(last, own);
    for (std::int64_t at = 0; at < k; at += plan.part_k)
     for (std::int64_t panel = begin; panel < end; ++panel)
      for (std::int64_t t = 0; t < tiles(); ++t)
-      multiply(t, panel, stays(panel) ? nullptr : own, at, std::min(plan.part_k, k - at));
+      multiply(rows_of(t), panel, tile_of(t), stays(panel) ? nullptr : own, at,
+        std::min(plan.part_k, k - at));
   });
  }
  const T* panel_of(std::int64_t panel) const {
@@ -18570,18 +19050,46 @@ struct gemm_block {
   const std::int64_t p = column / (2 * kernels.lanes) + panel;
   return g.packed_b + whole.offset(p, g.k) + first_k * whole.width(p);
  }
- TG_INLINE void prefetch_tile(std::int64_t tile, std::int64_t part, std::int64_t parts) const {
-  if (plan.pack_a || g.transpose_a || tile >= tiles()) return;
-  const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
-  const T* const from = g.a + (row + first) * g.lda + first_k;
-  for (std::int64_t r = count * part / parts; r < count * (part + 1) / parts; ++r)
-   for (std::int64_t i = 0; i < k; i += line) __builtin_prefetch(from + r * g.lda + i, 0, 2);
+ std::int64_t turn() const { return gemm_plan::rows_of_turn / kernels.rows; }
+ tile_fetch<T> fetch_tiles(std::int64_t begin, std::int64_t end, std::int64_t calls) const {
+  if (begin >= end) return {};
+  const std::int64_t first = tile_row(begin), count = tile_row(end) - first;
+  if (plan.pack_a && !plan.a_by_turns) return fetch(packed_a + first * k, 0, 1, count * k, calls);
+  if (g.transpose_a) return fetch(g.a + first_k * g.lda + row + first, g.lda, k, count, calls);
+  return fetch(g.a + (row + first) * g.lda + first_k, g.lda, count, k, calls);
  }
- TG_INLINE void ask_for_panel(std::int64_t panel, std::int64_t part, std::int64_t parts) const {
+ tile_fetch<T> fetch_b(std::int64_t part, std::int64_t parts, std::int64_t calls) const {
+  if (next_k >= g.k) return {};
+  const std::int64_t columns_of = std::min(plan.block_n, g.n - next_column),
+      k_of = std::min(plan.block_k, g.k - next_k);
+  const std::int64_t all = g.transpose_b ? columns_of : k_of, from = all * part / parts,
+      to = all * (part + 1) / parts;
+  if (g.transpose_b) return fetch(g.b + (next_column + from) * g.ldb + next_k, g.ldb, to - from, k_of, calls);
+  return fetch(g.b + (next_k + from) * g.ldb + next_column, g.ldb, to - from, columns_of, calls);
+ }
+ tile_fetch<T> fetch(const T* from, std::int64_t row, std::int64_t rows, std::int64_t columns,
+      std::int64_t calls) const {
+  tile_fetch<T> all;
+  all.per_row = columns <= line ? std::min<std::int64_t>(columns, 2) : divide_up(columns, line);
+  all.step = columns <= line ? columns - 1 : line;
+  all.skip = row - all.per_row * all.step;
+  all.lines = rows * all.per_row;
+  all.in_row = all.per_row;
+  all.from = from;
+  all.at_once = divide_up(all.lines, calls * divide_up(k, tile_job<T>::pause));
+  return all;
+ }
+ TG_INLINE void prefetch_panel(std::int64_t panel, std::int64_t part, std::int64_t parts) const {
   const bool below = panel >= layout().count();
   if (below && first_k + 2 * k > g.k) return;
-  const T* const from =
-   g.b + (below ? first_k + k : first_k) * g.ldb + column + (below ? 0 : panel * 2 * kernels.lanes);
+  const std::int64_t top = below ? first_k + k : first_k, left = column + (below ? 0 : panel * 2 * kernels.lanes);
+  if (g.transpose_b) {
+   const std::int64_t rows_of_b = layout().columns(below ? 0 : panel);
+   for (std::int64_t j = rows_of_b * part / parts; j < rows_of_b * (part + 1) / parts; ++j)
+    for (std::int64_t i = 0; i < k; i += line) __builtin_prefetch(g.b + (left + j) * g.ldb + top + i, 0, 2);
+   return;
+  }
+  const T* const from = g.b + top * g.ldb + left;
   for (std::int64_t i = k * part / parts; i < k * (part + 1) / parts; ++i) {
    __builtin_prefetch(from + i * g.ldb, 0, 2);
    __builtin_prefetch(from + i * g.ldb + line, 0, 2);
@@ -18589,53 +19097,57 @@ struct gemm_block {
  }
  static constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
  void run(bool parallel) const {
-  const std::int64_t panels = layout().count();
-  const std::int64_t packs = plan.pack_a ? divide_up(tiles(), 4) : 0;
-  const bool pack_shared = plan.shared_b && !plan.packed_b;
-  for_tasks(packs + (pack_shared ? panels : 0), parallel && rows > 24, [&](std::int64_t task, int) {
-   if (task < packs)
-    for (std::int64_t t = task * 4; t < std::min(tiles(), task * 4 + 4); ++t) pack_a(t);
-   else
-    pack_b(task - packs, packed_b + layout().offset(task - packs, k));
-  });
-  if (plan.few_rows) return run_few(parallel);
-  if (!plan.shared_b && !plan.packed_b) {
-   const std::int64_t shares =
-    plan.b_stays ? std::clamp<std::int64_t>(divide_up(thread_count(), panels), 1, tiles()) : 1;
-   for_tasks(panels * shares, parallel, [&](std::int64_t task, int thread) {
-    const std::int64_t panel = task / shares, share = task % shares;
-    T* const b = stays(panel) ? nullptr : packed_b + thread * 32 * plan.block_k;
-    if (b != nullptr) pack_b(panel, b);
-    for (std::int64_t t = tiles() * share / shares; t < tiles() * (share + 1) / shares; ++t) {
-     if (plan.b_stays) ask_for_panel(panel + 1, t, tiles());
-     multiply(t, panel, b);
-    }
+  if (plan.pack_a && !plan.a_by_turns && column == 0)
+   for_tasks(divide_up(tiles(), turn()), parallel && rows > 24, [&](std::int64_t task, int) {
+    const std::int64_t first = task * turn();
+    pack_a(first, std::min(tiles(), first + turn()), packed_a + tile_row(first) * k);
    });
-   return;
-  }
-  const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
-  std::int64_t groups = divide_up(tiles(), parts_within_l2(tile_bytes));
-  if (plan.rows_first) groups = std::min(tiles(), std::max<std::int64_t>(groups, 8 * thread_count()));
-  const std::int64_t panel_groups = std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
-  for_tasks(groups * panel_groups, parallel, [&](std::int64_t task, int) {
-   const std::int64_t first_tile = tiles() * (task / panel_groups) / groups,
-       last_tile = tiles() * (task / panel_groups + 1) / groups;
-   const std::int64_t first_panel = panels * (task % panel_groups) / panel_groups,
-       last_panel = panels * (task % panel_groups + 1) / panel_groups;
-   if (plan.rows_first)
-    for (std::int64_t t = first_tile; t < last_tile; ++t)
-     for (std::int64_t p = first_panel; p < last_panel; ++p) {
-      prefetch_tile(t + 1, p - first_panel, last_panel - first_panel);
-      multiply(t, p, panel_of(p));
-     }
-   else
-    for (std::int64_t p = first_panel; p < last_panel; ++p) {
-     const std::int64_t part = kernels.rows * k;
-     std::int64_t left = p + 1 < last_panel ? layout().width(p + 1) * k : 0;
-     const T* ahead = panel_of(p + 1 < last_panel ? p + 1 : p);
-     for (std::int64_t t = first_tile; t < last_tile; ++t, ahead += part, left -= part)
-      multiply(t, p, panel_of(p), 0, k, left > 0 ? ahead : nullptr);
+  if (plan.shared_b || plan.packed_b) return run_rows(parallel);
+  const std::int64_t panels = layout().count();
+  if (plan.few_rows) return run_few(parallel);
+  const std::int64_t shares =
+   plan.b_stays ? std::clamp<std::int64_t>(divide_up(thread_count(), panels), 1, tiles()) : 1;
+  for_tasks(panels * shares, parallel, [&](std::int64_t task, int thread) {
+   const std::int64_t panel = task / shares, share = task % shares;
+   T* const b = stays(panel) ? nullptr : panel_of_thread(thread);
+   if (b != nullptr) pack_b(panel, b);
+   for (std::int64_t t = tiles() * share / shares; t < tiles() * (share + 1) / shares; ++t) {
+    if (b == nullptr || tiles() > 4) prefetch_panel(panel + 1, t, tiles());
+    multiply(rows_of(t), panel, tile_of(t), b, 0, k);
+   }
+  });
+ }
+ void run_rows(bool parallel) const {
+  const std::int64_t panels = layout().count();
+  if (!plan.packed_b)
+   for_tasks(panels, parallel, [&](std::int64_t panel, int) {
+    if (g.transpose_b) prefetch_panel(panel + 1, 0, 1);
+    pack_b(panel, packed_b + layout().offset(panel, k));
+   });
+  const int threads = parallel ? thread_count() : 1;
+  const std::int64_t groups = std::min<std::int64_t>(tiles(), threads > 1 ? 8 * threads : 1);
+  const std::int64_t parts =
+   std::clamp<std::int64_t>(std::max(divide_up(panels * 2 * kernels.lanes, plan.resident),
+           threads > 1 ? divide_up(8 * threads, groups) : 1),
+         1, panels);
+  for_tasks(groups * parts, parallel, [&](std::int64_t task, int thread) {
+   const std::int64_t group = task % groups, part = task / groups;
+   const std::int64_t first_panel = panels * part / parts, count = panels * (part + 1) / parts - first_panel;
+   const std::int64_t step = plan.a_by_turns ? turn() : 1, last = tiles() * (group + 1) / groups;
+   tile_fetch<T> next_b;
+   if (!plan.packed_b) next_b = fetch_b(task, groups * parts, (last - tiles() * group / groups) * count);
+   T* const own = packed_a + thread * gemm_plan::rows_of_turn * plan.block_k;
+   for (std::int64_t t = tiles() * group / groups; t < last; t += step) {
+    const std::int64_t end = std::min(t + step, last), next = std::min(end + step, last);
+    if (plan.a_by_turns) pack_a(t, end, own);
+    tile_fetch<T> next_a = fetch_tiles(end, next, (end - t) * count);
+    for (std::int64_t u = t; u < end; ++u) {
+     const T* const a = plan.a_by_turns ? own + (tile_row(u) - tile_row(t)) * k : tile_of(u);
+     const tile_rows tile = rows_of(u);
+     for (std::int64_t p = 0; p < count; ++p)
+      multiply(tile, first_panel + p, a, panel_of(first_panel + p), 0, k, &next_a, &next_b);
     }
+   }
   });
  }
 };
@@ -18647,9 +19159,8 @@ std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
  if (g.m == 1 || g.n == 1) {
   cut.take<T>(detail::gemm_vector_elements(g.m, g.n, g.k, threads));
  } else {
-  const detail::gemm_plan plan(g);
-  cut.take<T>(plan.a_elements());
-  cut.take<T>(plan.b_elements(threads));
+  cut.take<T>(detail::gemm_plan::a_elements(g, threads));
+  cut.take<T>(detail::gemm_plan::b_elements(g, threads));
   detail::workspace_cutter vector(nullptr);
   vector.take<T>(detail::gemm_vector_elements(g.m, g.n, g.k, threads));
   return std::max(cut.used(), vector.used());
@@ -18694,14 +19205,16 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
   detail::gemm_vector(v, scratch);
   return finish_rows(g);
  }
- const detail::gemm_plan plan(g);
- T* packed_a = cut.take<T>(plan.a_elements());
- T* packed_b = cut.take<T>(plan.b_elements(thread_count()));
+ const int threads = detail::may_divide() ? thread_count() : 1;
+ T* packed_a = cut.take<T>(detail::gemm_plan::a_elements(g, threads));
+ T* packed_b = cut.take<T>(detail::gemm_plan::b_elements(g, threads));
  const auto& kernels = active_tile_kernels<T>();
  const bool parallel = detail::worth_threads(detail::multiply_adds(g));
+ const detail::gemm_plan plan(g, parallel ? threads : 1);
  for (std::int64_t row = 0; row < g.m; row += plan.block_m)
-  for (std::int64_t column = 0; column < g.n; column += plan.block_n)
-   for (std::int64_t k = 0; k < g.k; k += plan.block_k)
+  for (std::int64_t k = 0; k < g.k; k += plan.block_k)
+   for (std::int64_t column = 0; column < g.n; column += plan.block_n) {
+    const bool beside = column + plan.block_n < g.n;
     detail::gemm_block<T>{g,
          plan,
          kernels,
@@ -18712,8 +19225,11 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
          column,
          std::min(plan.block_n, g.n - column),
          k,
-         std::min(plan.block_k, g.k - k)}
+         std::min(plan.block_k, g.k - k),
+         beside ? column + plan.block_n : 0,
+         beside ? k : k + plan.block_k}
      .run(parallel);
+   }
 }
 template <class T>
 std::size_t gemm_batched_workspace_bytes(const gemm_arguments<T>& first, std::int64_t batch, int threads) {
@@ -18863,9 +19379,23 @@ void fold(const convolution_geometry& g, const T* t, std::int64_t images, T* dx)
   }
  });
 }
+inline std::int64_t unfolded_part(const convolution_geometry& g, std::int64_t k) {
+ return equal_part(k, std::clamp<std::int64_t>(32768 / g.out_channels, 64, 256));
+}
+template <class T>
+void pack_unfolded_filters(const convolution_geometry& g, const T* w, T* packed) {
+ const unfolded_plan plan(g);
+ gemm_arguments<T> p = plan.forward<T>(g);
+ const std::int64_t part = unfolded_part(g, plan.k), width = panel_layout::padded(p.n, tile_kernels<T>::most_lanes);
+ for (std::int64_t k = 0; k < plan.k; k += part) {
+  p.b = w + k * p.ldb;
+  p.k = std::min(part, plan.k - k);
+  gemm_pack_b(p, packed + k * width);
+ }
+}
 template <class T>
 void unfolded_forward(const convolution_geometry& g, const T* x, const T* w, T* y, void* workspace,
-     const convolution_epilogue<T>& epilogue) {
+     const convolution_epilogue<T>& epilogue, const T* packed = nullptr) {
  const unfolded_plan plan(g);
  workspace_cutter cut(workspace);
  const unfolded_scratch<T> scratch(cut, g, true, thread_count());
@@ -18880,16 +19410,19 @@ void unfolded_forward(const convolution_geometry& g, const T* x, const T* w, T* 
    unfold(g, p.a, images, scratch.pixels);
    p.a = scratch.pixels;
   }
-  const std::int64_t part = equal_part(plan.k, std::clamp<std::int64_t>(32768 / g.out_channels, 64, 256));
+  const std::int64_t part = unfolded_part(g, plan.k);
   for (std::int64_t k = 0; k == 0 || k < plan.k; k += part) {
    gemm_arguments<T> rows = p;
    rows.a += k, rows.b += k * p.ldb;
+   if (packed != nullptr) rows.packed_b = packed + k * panel_layout::padded(p.n, tile_kernels<T>::most_lanes);
    rows.k = std::min(part, plan.k - k);
    rows.accumulate = k > 0;
    if (k + part < plan.k) rows.bias = nullptr, rows.relu = false;
    gemm(rows, scratch.product);
   }
+  if (epilogue.next != nullptr) epilogue.next->on_rows(image * plan.pixels, p.m);
  }
+ if (epilogue.next != nullptr) epilogue.next->done = true;
 }
 template <class T>
 void unfolded_input_gradient(const convolution_geometry& g, const T* dy, const T* w, T* dx, void* workspace) {
@@ -18927,6 +19460,12 @@ inline bool filters_stay(const convolution_geometry& g) {
  constexpr std::int64_t few_pixels = 256;
  return g.batch == 1 && g.in_height == 1 && g.kernel_height == 1 && g.out_height == 1 && g.row_is_contiguous() &&
   g.kernel_width * g.in_channels > 0 && g.out_width <= few_pixels;
+}
+inline convolution_geometry in_one_line(convolution_geometry g) {
+ if (!unfolded_plan::plain(g) || g.groups != 1) return g;
+ g.in_width = g.out_width = g.batch * g.out_height * g.out_width;
+ g.batch = g.in_height = g.out_height = 1;
+ return g;
 }
 inline constexpr std::int64_t panel_bytes = 512 * 1024;
 template <class T>
@@ -19012,6 +19551,15 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
   for (std::int64_t u = 0; u == 0 || u < g.kernel_height; u += kernel_rows)
    add(p, u, std::min(kernel_rows, g.kernel_height - u), 0, row_k);
 }
+inline void continue_block(const convolution_geometry& g, const forward_plan& plan, const runtime::continuation& next,
+      std::int64_t image, std::int64_t down, std::int64_t across) {
+ const std::int64_t row = down * plan.block_height, column = across * plan.block_width;
+ const std::int64_t rows = std::min(plan.block_height, g.out_height - row);
+ const std::int64_t columns = std::min(plan.block_width, g.out_width - column);
+ const std::int64_t first = (image * g.out_height + row) * g.out_width + column;
+ if (columns == g.out_width) return next.on_rows(first, rows * columns);
+ for (std::int64_t i = 0; i < rows; ++i) next.on_rows(first + i * g.out_width, columns);
+}
 template <class T>
 std::int64_t forward_filter_elements(const convolution_geometry& g, std::int64_t lanes) {
  return g.groups * panel_layout::padded(g.group_out(), lanes) * g.kernel_height * g.kernel_width * g.group_in();
@@ -19052,12 +19600,13 @@ void pack_filters(const convolution_geometry& g, const T* w, T* packed, std::int
     });
 }
 template <class T>
-void convolution_forward_packed(const convolution_geometry& g, const T* x, const T* packed, T* y, void* workspace,
+void convolution_forward_packed(const convolution_geometry& images, const T* x, const T* packed, T* y, void* workspace,
         const convolution_epilogue<T>& epilogue = {}, const T* w = nullptr) {
- if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
- const double work = detail::multiply_adds(g);
- if (detail::is_depthwise(g))
-  return detail::depthwise_forward(g, x, packed, y, epilogue, detail::worth_threads(work));
+ if (images.batch <= 0 || images.out_height <= 0 || images.out_width <= 0 || images.out_channels <= 0) return;
+ const double work = detail::multiply_adds(images);
+ if (detail::is_depthwise(images))
+  return detail::depthwise_forward(images, x, packed, y, epilogue, detail::worth_threads(work));
+ const convolution_geometry g = detail::in_one_line(images);
  const auto& kernels = active_tile_kernels<T>();
  const detail::forward_plan plan(g);
  detail::workspace_cutter cut(workspace);
@@ -19067,6 +19616,7 @@ void convolution_forward_packed(const convolution_geometry& g, const T* x, const
  const std::int64_t blocks = g.batch * plan.blocks_down * plan.blocks_across;
  const std::int64_t wanted = (w != nullptr ? 2 : 8) * thread_count();
  const std::int64_t shares = std::clamp<std::int64_t>(detail::divide_up(wanted, blocks), 1, panels);
+ runtime::continuation* const next = shares == 1 ? epilogue.next : nullptr;
  detail::for_tasks(blocks * shares, detail::worth_threads(work), [&](std::int64_t task, int thread) {
   const std::int64_t share = task % shares, block = task / shares;
   const std::int64_t across = block % plan.blocks_across;
@@ -19074,13 +19624,32 @@ void convolution_forward_packed(const convolution_geometry& g, const T* x, const
   const std::int64_t image = block / plan.blocks_across / plan.blocks_down;
   detail::forward_block(g, plan, kernels, x, packed, w, y, epilogue, scratch + thread * window, image, down,
        across, panels * share / shares, panels * (share + 1) / shares);
+  if (next != nullptr) detail::continue_block(g, plan, *next, image, down, across);
  });
+ if (next != nullptr) next->done = true;
+}
+template <class T>
+std::size_t kept_filter_bytes(const convolution_geometry& g) {
+ constexpr std::int64_t most_pixels = 4096;
+ const std::int64_t pixels = g.batch * g.out_height * g.out_width, k = g.kernel_height * g.kernel_width;
+ if (pixels <= 0 || pixels > most_pixels || g.out_channels <= 0 || k * g.group_in() <= 0) return 0;
+ if (detail::is_depthwise(g)) return 0;
+ if (detail::unfolds(g)) return pixels == 1 ? 0 : gemm_packed_bytes<T>(g.out_channels, k * g.in_channels);
+ return detail::filters_stay(g) ? 0 : packed_filter_bytes<T>(g);
+}
+template <class T>
+void arrange_kept_filters(const convolution_geometry& g, const T* w, T* kept) {
+ if (detail::unfolds(g))
+  detail::pack_unfolded_filters(g, w, kept);
+ else
+  pack_filters(g, w, kept);
 }
 template <class T>
 void convolution_forward(const convolution_geometry& g, const T* x, const T* w, T* y, void* workspace,
-      const convolution_epilogue<T>& epilogue = {}) {
+      const convolution_epilogue<T>& epilogue = {}, const T* kept = nullptr) {
  if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
- if (detail::unfolds(g)) return detail::unfolded_forward(g, x, w, y, workspace, epilogue);
+ if (detail::unfolds(g)) return detail::unfolded_forward(g, x, w, y, workspace, epilogue, kept);
+ if (kept != nullptr) return convolution_forward_packed(g, x, kept, y, workspace, epilogue);
  detail::workspace_cutter cut(workspace);
  detail::take_forward_scratch<T>(cut, g, thread_count());
  T* packed = cut.take<T>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes));
@@ -19350,10 +19919,108 @@ inline std::uint64_t content_hash(const void* data, std::size_t bytes) {
  return result;
 }
 }
+// -- tapegraph/runtime/kept_blocks.hpp
+namespace tapegraph {
+namespace runtime {
+struct kept_block {
+ arena memory;
+ std::uint64_t operand_hash = 0;
+ explicit kept_block(std::size_t bytes) : memory(bytes) {}
+};
+class kept_blocks {
+public:
+ using id = std::array<std::int64_t, 7 + max_rank>;
+ static kept_blocks& instance();
+ std::shared_ptr<const kept_block> find(const id& which);
+ std::shared_ptr<const kept_block> publish(const id& which, std::unique_ptr<kept_block> made);
+ std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+ std::atomic<bool> keeps{true};
+private:
+ using entry = std::pair<id, std::weak_ptr<const kept_block>>;
+ void forget(const id& which);
+ std::vector<entry>::iterator entry_of(const id& which) {
+  return std::find_if(blocks_.begin(), blocks_.end(), [&](const entry& e) { return e.first == which; });
+ }
+ std::mutex mutex_;
+ std::vector<entry> blocks_;
+ std::atomic<std::size_t> bytes_{0};
+};
+TG_DEFINITION kept_blocks& kept_blocks::instance() {
+ static kept_blocks& all = *new kept_blocks;
+ return all;
+}
+TG_DEFINITION std::shared_ptr<const kept_block> kept_blocks::find(const id& which) {
+ const std::lock_guard lock(mutex_);
+ const auto found = entry_of(which);
+ return found == blocks_.end() ? nullptr : found->second.lock();
+}
+TG_DEFINITION std::shared_ptr<const kept_block> kept_blocks::publish(const id& which,
+                 std::unique_ptr<kept_block> made) {
+ const std::size_t size = made->memory.size();
+ const std::shared_ptr<const kept_block> block(made.release(), [this, which, size](const kept_block* last) {
+  forget(which);
+  bytes_.fetch_sub(size, std::memory_order_relaxed);
+  delete last;
+ });
+ bytes_.fetch_add(size, std::memory_order_relaxed);
+ const std::lock_guard lock(mutex_);
+ const auto found = entry_of(which);
+ if (found == blocks_.end()) {
+  blocks_.emplace_back(which, block);
+  return block;
+ }
+ if (std::shared_ptr<const kept_block> others = found->second.lock()) return others;
+ found->second = block;
+ return block;
+}
+TG_DEFINITION void kept_blocks::forget(const id& which) {
+ const std::lock_guard lock(mutex_);
+ const auto found = entry_of(which);
+ if (found == blocks_.end() || !found->second.expired()) return;
+ std::swap(*found, blocks_.back());
+ blocks_.pop_back();
+}
+}
+inline void set_kept_memory(bool keep) { runtime::kept_blocks::instance().keeps.store(keep); }
+inline std::size_t kept_memory_bytes() { return runtime::kept_blocks::instance().bytes(); }
+}
 namespace tapegraph::runtime {
+inline constexpr std::int64_t kept_product = std::int64_t{1} << 40, kept_filters_key = std::int64_t{2} << 40,
+       kept_recurrence = std::int64_t{3} << 40;
 class kept_memory {
 public:
  using key_type = std::array<std::int64_t, 4>;
+ void watch(int operand, const buffer_view* variable, content_mark* const* mark) {
+  sources_.push_back({operand, variable, mark});
+ }
+ bool watches(const kernel_call& c, int operand) const {
+  for (const source& s : sources_)
+   if (s.operand == operand) return s.variable->type == c.in[operand].type;
+  return false;
+ }
+ void announce(std::size_t bytes) { announced_ = bytes; }
+ std::size_t announced() const { return announced_; }
+ template <class Make>
+ const void* made_of(const kernel_call& c, int operand, const key_type& key, std::size_t bytes, const Make& make) {
+  const kept_blocks::id id = id_of(c, operand, key);
+  return id[0] == 0 ? made_of(c.in[operand], key, bytes, make) : shared(c.in[operand], id, bytes, make);
+ }
+ template <class Make>
+ const void* made_if_unchanged(const kernel_call& c, int operand, const key_type& key, std::size_t bytes,
+        const Make& make) {
+  const kept_blocks::id id = id_of(c, operand, key);
+  if (id[0] == 0) return nullptr;
+  if (id != id_ && id != std::exchange(seen_, id) && !content_mark::checked.load(std::memory_order_relaxed)) {
+   block_ = nullptr;
+   id_ = {};
+   return nullptr;
+  }
+  try {
+   return shared(c.in[operand], id, bytes, make);
+  } catch (const out_of_memory&) {
+   return nullptr;
+  }
+ }
  template <class Make>
  const void* made_of(const buffer_view& operand, const key_type& key, std::size_t bytes, const Make& make) {
   const std::size_t size = operand.bytes();
@@ -19368,7 +20035,51 @@ public:
   return made_.data();
  }
 private:
+ struct source {
+  int operand;
+  const buffer_view* variable;
+  content_mark* const* mark;
+ };
  static constexpr std::size_t piece = std::size_t{1} << 18;
+ kept_blocks::id id_of(const kernel_call& c, int operand, const key_type& key) const {
+  for (const source& s : sources_) {
+   if (s.operand != operand || *s.mark == nullptr) continue;
+   const buffer_view& from = *s.variable;
+   const auto* const first = static_cast<const std::byte*>(from.data);
+   const auto* const here = static_cast<const std::byte*>(c.in[operand].data);
+   if (here < first || here >= first + from.bytes() || c.in[operand].type != from.type) continue;
+   const std::uint64_t number = (*s.mark)->number();
+   if (number == 0) continue;
+   kept_blocks::id id{
+    static_cast<std::int64_t>(number), here - first, key[0], key[1], key[2], key[3], c.in[operand].rank};
+   std::copy_n(c.in[operand].extents, c.in[operand].rank, id.end() - max_rank);
+   return id;
+  }
+  return {};
+ }
+ template <class Make>
+ const void* shared(const buffer_view& operand, const kept_blocks::id& id, std::size_t bytes, const Make& make) {
+  const bool checks = content_mark::checked.load(std::memory_order_relaxed);
+  if (id != id_) {
+   block_ = nullptr;
+   id_ = {};
+   kept_blocks& all = kept_blocks::instance();
+   block_ = all.find(id);
+   if (block_ == nullptr) {
+    auto made = std::make_unique<kept_block>(bytes);
+    make(made->memory.data());
+    if (checks) made->operand_hash = hash_of(operand);
+    block_ = all.publish(id, std::move(made));
+   }
+   id_ = id;
+  }
+  if (checks && block_->operand_hash != 0 && block_->operand_hash != hash_of(operand))
+   throw std::logic_error("kept memory: a variable has changed, and its mark has not");
+  return block_->memory.data();
+ }
+ static std::uint64_t hash_of(const buffer_view& operand) {
+  return cpu::content_hash(static_cast<const std::byte*>(operand.data), operand.bytes());
+ }
  template <bool Writes>
  bool hash(const void* data, std::size_t size) {
   std::atomic<bool> same{true};
@@ -19385,6 +20096,10 @@ private:
   });
   return same.load(std::memory_order_relaxed);
  }
+ std::vector<source> sources_;
+ std::size_t announced_ = 0;
+ std::shared_ptr<const kept_block> block_;
+ kept_blocks::id id_{}, seen_{};
  arena made_;
  std::vector<std::uint64_t> hashes_;
  std::size_t hashed_ = 0;
@@ -19397,8 +20112,27 @@ inline const float* kept_filters(const kernel_call& c, const convolution_geometr
  if (c.kept == nullptr || g.batch <= 0) return nullptr;
  const cpu::transformed_filters layout = algorithm.layout(g);
  return static_cast<const float*>(
-  c.kept->made_of(c.in[1], layout.key, static_cast<std::size_t>(layout.floats) * sizeof(float),
+  c.kept->made_of(c, 1, layout.key, static_cast<std::size_t>(layout.floats) * sizeof(float),
       [&](void* to) { algorithm.filters(g, c.in[1].as<const float>(), static_cast<float*>(to)); }));
+}
+template <class T>
+const T* kept_direct_filters(const kernel_call& c, const convolution_geometry& g) {
+ const std::size_t bytes = c.kept == nullptr ? 0 : cpu::kept_filter_bytes<T>(g);
+ if (bytes == 0) return nullptr;
+ const kept_memory::key_type key{kept_filters_key + 2 * g.groups + (cpu::detail::unfolds(g) ? 1 : 0), g.out_channels,
+         g.kernel_height * g.kernel_width * g.group_in(),
+         cpu::active_tile_kernels<T>().lanes};
+ return static_cast<const T*>(c.kept->made_if_unchanged(
+  c, 1, key, bytes, [&](void* to) { cpu::arrange_kept_filters(g, c.in[1].as<const T>(), static_cast<T*>(to)); }));
+}
+template <class T>
+void announce_filters(const kernel_call& c, const convolution_geometry& g,
+     const cpu::convolution_algorithm_passes* algorithm) {
+ if (c.kept == nullptr || !c.kept->watches(c, 1)) return;
+ if (algorithm == nullptr)
+  c.kept->announce(cpu::kept_filter_bytes<T>(g));
+ else
+  c.kept->announce(g.batch <= 0 ? 0 : static_cast<std::size_t>(algorithm->layout(g).floats) * sizeof(float));
 }
 }
 // -- tapegraph/runtime/widened.hpp
@@ -19421,6 +20155,7 @@ struct widened_call {
   }
   call.in = views;
   call.out = views + c.inputs;
+  call.next = nullptr;
   call.workspace = c.workspace == nullptr ? nullptr : static_cast<std::byte*>(c.workspace) + bytes;
  }
  widened_call(const widened_call&) = delete;
@@ -19505,10 +20240,13 @@ template <class T>
 struct kernel<convolution_op, T> {
  static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_op>(c); }
  static std::size_t workspace(const kernel_call& c) {
+  convolution_geometry g = shape_of(c);
+  detail::announce_filters<T>(c, g, cpu::algorithm_for<T>(g));
   return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::forward, c.kept != nullptr);
  }
  static void run(const kernel_call& c) { run(c, {}); }
- static void run(const kernel_call& c, const cpu::convolution_epilogue<T>& epilogue) {
+ static void run(const kernel_call& c, cpu::convolution_epilogue<T> epilogue) {
+  epilogue.next = c.next;
   convolution_geometry g = shape_of(c);
   if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
    if constexpr (std::is_same_v<T, float>)
@@ -19516,7 +20254,7 @@ struct kernel<convolution_op, T> {
         epilogue, false, detail::kept_filters(c, g, *algorithm));
   } else {
    cpu::convolution_forward<T>(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
-          epilogue);
+          epilogue, detail::kept_direct_filters<T>(c, g));
   }
  }
 };
@@ -20620,6 +21358,7 @@ TG_DEFINITION std::string runtime::detail::index_text(const buffer_view& v, std:
 }
 }
 // -- tapegraph/ops/gather/kernel.hpp
+// -- tapegraph/ops/gather/cpu_gather_scatter.hpp
 // -- tapegraph/ops/gather/cpu.hpp
 // -- tapegraph/ops/movement/cpu.hpp
 // -- tapegraph/ops/movement/cpu_transpose.hpp
@@ -21358,6 +22097,251 @@ void one_hot(std::int64_t outer, std::int64_t inner, const Index* indices, std::
   for (std::int64_t i = 0; i < inner; ++i) to[indices[o * inner + i] * inner + i] = on;
  });
 }
+
+namespace gather_detail {
+template <class T>
+struct sorted_edges {
+ std::int64_t* end;
+ std::uint32_t* source;
+ T* weight;
+ static std::size_t whole_words(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
+ static std::size_t end_bytes(std::int64_t rows) { return static_cast<std::size_t>(rows) * sizeof(std::int64_t); }
+ static std::size_t source_bytes(std::int64_t count) {
+  return whole_words(static_cast<std::size_t>(count) * sizeof(std::uint32_t));
+ }
+ static std::size_t bytes(std::int64_t rows, std::int64_t count, bool weighted) {
+  return end_bytes(rows) + source_bytes(count) +
+   (weighted ? whole_words(static_cast<std::size_t>(count) * sizeof(T)) : 0);
+ }
+ sorted_edges(std::int64_t rows, std::int64_t count, bool weighted, std::byte* memory)
+  : end(reinterpret_cast<std::int64_t*>(memory)),
+  source(reinterpret_cast<std::uint32_t*>(memory + end_bytes(rows))),
+  weight(weighted ? reinterpret_cast<T*>(memory + end_bytes(rows) + source_bytes(count)) : nullptr) {}
+ template <class From, class To>
+ void sort(std::int64_t rows, std::int64_t count, const From* from, const To* to, const T* weights) const {
+  std::fill(end, end + rows, std::int64_t{0});
+  for (std::int64_t i = 0; i < count; ++i) ++end[to[i]];
+  for (std::int64_t r = 0, before = 0; r < rows; ++r) {
+   const std::int64_t edges = end[r];
+   end[r] = before;
+   before += edges;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+   const std::int64_t place = end[to[i]]++;
+   source[place] = static_cast<std::uint32_t>(from[i]);
+   if (weights != nullptr) weight[place] = weights[i];
+  }
+ }
+};
+TG_ROUNDS_EACH_BEGIN
+template <class T, bool Weighted>
+struct add_sources_body {
+ template <class Isa>
+ TG_INLINE static void run(const T* table, std::int64_t width, sorted_edges<T> edges, std::int64_t count,
+       std::int64_t low, std::int64_t high, T* out) {
+  constexpr std::int64_t line = 64, ahead = 8;
+  const std::int64_t prefetched = std::min<std::int64_t>(width * static_cast<std::int64_t>(sizeof(T)), 2048);
+  std::int64_t i = low == 0 ? 0 : edges.end[low - 1];
+  for (std::int64_t r = low; r < high; ++r) {
+   T* const into = out + r * width;
+   std::fill(into, into + width, T(0));
+   for (const std::int64_t end = edges.end[r]; i < end; ++i) {
+    if (i + ahead < count) {
+     const T* const soon = table + static_cast<std::int64_t>(edges.source[i + ahead]) * width;
+     for (std::int64_t at = 0; at < prefetched; at += line)
+      __builtin_prefetch(reinterpret_cast<const char*>(soon) + at);
+    }
+    const T* const from = table + static_cast<std::int64_t>(edges.source[i]) * width;
+    if constexpr (Weighted) {
+     const T weight = edges.weight[i];
+     TG_SIMD
+     for (std::int64_t c = 0; c < width; ++c) into[c] += from[c] * weight;
+    } else {
+     TG_SIMD
+     for (std::int64_t c = 0; c < width; ++c) into[c] += from[c];
+    }
+   }
+  }
+ }
+};
+TG_ROUNDS_EACH_END
+inline constexpr std::int64_t narrow_bytes = 64;
+template <int Width, class T, class From, class To>
+void add_narrow_sources(const T* table, std::int64_t any_width, std::int64_t count, const From* from, const To* to,
+      const T* weights, std::int64_t low, std::int64_t high, T* out) {
+ const std::int64_t width = Width > 0 ? Width : any_width;
+ std::fill(out + low * width, out + high * width, T(0));
+ for (std::int64_t i = 0; i < count; ++i) {
+  const auto row = static_cast<std::int64_t>(to[i]);
+  if (row < low || row >= high) continue;
+  const T* const source = table + static_cast<std::int64_t>(from[i]) * width;
+  T* const into = out + row * width;
+  if (weights == nullptr)
+   for (std::int64_t c = 0; c < width; ++c) into[c] += source[c];
+  else if constexpr (std::is_floating_point_v<T>)
+   for (std::int64_t c = 0; c < width; ++c) into[c] += math::detail::product(source[c], weights[i]);
+ }
+}
+}
+template <class T>
+std::size_t gather_scatter_workspace_bytes(std::int64_t batches, std::int64_t rows, std::int64_t width,
+          std::int64_t count, bool weighted) {
+ if (width * static_cast<std::int64_t>(sizeof(T)) < gather_detail::narrow_bytes) return 0;
+ return static_cast<std::size_t>(batches) * gather_detail::sorted_edges<T>::bytes(rows, count, weighted);
+}
+template <class T, class From, class To>
+void gather_scatter_add(std::int64_t batches, std::int64_t outer, std::int64_t sources, std::int64_t rows,
+      std::int64_t width, const T* table, std::int64_t count, const From* from, const To* to,
+      const T* weights, T* out, void* workspace) {
+ using namespace gather_detail;
+ check("gather", from, batches * count, sources);
+ check("scatter_add", to, batches * count, rows);
+ if (sources > std::int64_t{1} << 32)
+  throw argument_error("gather_scatter_add: a table of " + std::to_string(sources) + " rows, more than 2^32");
+ const std::int64_t slabs = batches * outer;
+ if (slabs * rows * width == 0) return;
+ const bool weighted = weights != nullptr, parallel = slabs * (count + rows) * width >= parallel_elements;
+ const std::int64_t threads = parallel ? thread_count() : 1;
+ if (width * static_cast<std::int64_t>(sizeof(T)) < narrow_bytes) {
+  const std::int64_t parts = slabs >= 4 * threads ? 1 : threads;
+  return parallel_for(slabs * parts, parallel, [&](std::int64_t task) {
+   const std::int64_t slab = task / parts, part = task % parts, edge = slab / outer * count;
+   const auto add = width == 1 ? &add_narrow_sources<1, T, From, To>
+       : width == 4 ? &add_narrow_sources<4, T, From, To>
+          : &add_narrow_sources<0, T, From, To>;
+   add(table + slab * sources * width, width, count, from + edge, to + edge,
+    weighted ? weights + edge : nullptr, rows * part / parts, rows * (part + 1) / parts,
+    out + slab * rows * width);
+  });
+ }
+ const auto edges_of = [&](std::int64_t batch) {
+  return sorted_edges<T>(rows, count, weighted,
+       static_cast<std::byte*>(workspace) +
+        static_cast<std::size_t>(batch) * sorted_edges<T>::bytes(rows, count, weighted));
+ };
+ parallel_for(batches, parallel, [&](std::int64_t batch) {
+  edges_of(batch).sort(rows, count, from + batch * count, to + batch * count,
+       weighted ? weights + batch * count : nullptr);
+ });
+ const std::int64_t row_elements = std::max<std::int64_t>(1, (count / rows + 1) * width);
+ const std::int64_t step = std::max<std::int64_t>(1, task_elements / row_elements),
+     pieces = (rows + step - 1) / step;
+ parallel_for(slabs * pieces, parallel, [&](std::int64_t task) {
+  const std::int64_t slab = task / pieces, low = task % pieces * step, high = std::min(rows, low + step);
+  const T* const part = table + slab * sources * width;
+  T* const into = out + slab * rows * width;
+  const sorted_edges<T> edges = edges_of(slab / outer);
+  if (weighted)
+   dispatch<add_sources_body<T, true>>(part, width, edges, count, low, high, into);
+  else
+   dispatch<add_sources_body<T, false>>(part, width, edges, count, low, high, into);
+ });
+}
+}
+// -- tapegraph/ops/gather/gather_scatter.hpp
+
+/// gather_scatter_add: the sums of a graph network, of messages that are never in memory. Each row
+/// of the table is added where its edge ends. Graphs get it from scatter_add of gather by themselves
+/// (graph/passes/messages.hpp).
+
+namespace tapegraph {
+
+/// (table, from, to, weights if Weighted) to scatter_add(weights * gather(table, from), to): table
+/// [batch..., before..., n, after...], from and to [batch..., picks...] to [batch..., before..., m,
+/// after...], where m is the target's extent. Weights have the shape of the indices, and perhaps axes of
+/// extent 1 behind it.
+template <bool Weighted>
+struct gather_scatter_add_op {
+ static constexpr std::string_view name = Weighted ? "weighted_gather_scatter_add" : "gather_scatter_add";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = Weighted ? saved_operands : 6u;
+ static constexpr bool takes_storage_types = false;
+ static constexpr linearity linear = Weighted ? linearity::each : linearity::joint;
+ static constexpr int arity = Weighted ? 4 : 3;
+ using attributes = gather_op::attributes;
+
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  const shape &table = io.in[0].dims, &from = io.in[1].dims;
+  shape taken, expected;
+  if (!gather_op::gathered(a, table, io.in[1], io, taken)) return;
+  io.culprit = 2;
+  if (!gather_op::gathered(a, io.result, io.in[2], io, expected) ||
+   !io.require(detail::same_shape_or_required(from, io.in[2].dims),
+      "gather_scatter_add: `from` and `to` differ in shape"))
+   return;
+  io.culprit = 1;
+  io.require(detail::same_shape_or_required(taken, expected),
+    "gather_scatter_add: the target differs from the table in more than the axis");
+  if constexpr (Weighted) {
+   const shape& weights = io.in[3].dims;
+   io.culprit = 3;
+   bool fits = io.in[3].type == io.type && weights.rank() >= from.rank() &&
+      weights.rank() <= from.rank() + table.rank() - 1 - static_cast<int>(a.axis);
+   for (int i = 0; fits && i < weights.rank(); ++i)
+    fits = i < from.rank() ? equal_or_required(weights[i], from[i]) : equal_or_required(weights[i], 1);
+   io.require(is_floating(io.type), "gather_scatter_add: a weighted table must be floating-point");
+   io.require(fits, "gather_scatter_add: weights must have the table's type and the shape of the indices");
+  }
+ }
+
+ template <int I>
+  requires(!Weighted && I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto table, auto from, auto to, auto) {
+  const shape target = shape_of(table);
+  return invoke<gather_scatter_add_op>(a, &target, std::source_location::current(), dy, to, from);
+ }
+ template <int I>
+  requires(Weighted && (I == 0 || I == 3))
+ static constexpr auto vjp(const attributes& a, auto dy, auto table, auto from, auto to, auto weights, auto) {
+  const auto here = std::source_location::current();
+  if constexpr (I == 0) {
+   const shape target = shape_of(table);
+   return invoke<gather_scatter_add_op>(a, &target, here, dy, to, from, weights);
+  } else {
+   const auto sent = invoke<gather_op>(a, nullptr, here, table, from);
+   const auto received = invoke<gather_op>(a, nullptr, here, dy, to);
+   const shape messages = shape_of(sent), target = shape_of(weights);
+   const int first = static_cast<int>(a.axis), picks = shape_of(from).rank() - static_cast<int>(a.batch);
+   std::int64_t others = 0;
+   for (int i = static_cast<int>(a.batch); i < messages.rank(); ++i)
+    if (i < first || i >= first + picks) others |= std::int64_t{1} << i;
+   const auto products = detail::reduce_over<sum_op>(sent * received, others, false, here);
+   return invoke<reshape_op>({}, &target, here, products);
+  }
+ }
+ /// The table, or a row of it for each edge where these are fewer; the other operands and the result.
+ static double bytes(const kernel_call& c) {
+  const std::int64_t rows = c.in[0].extents[attributes_from_words<gather_op>(c.attributes).axis];
+  const std::int64_t edges = c.in[1].elements();
+  double bytes = static_cast<double>(c.out[0].bytes());
+  for (int k = 1; k < c.inputs; ++k) bytes += static_cast<double>(c.in[k].bytes());
+  const double table = static_cast<double>(c.in[0].bytes());
+  return bytes + (edges < rows ? table * static_cast<double>(edges) / static_cast<double>(rows) : table);
+ }
+};
+
+/// Messages along edges, added where they arrive: the row of the table at from[e] is added to row
+/// to[e] of zeros of the target's shape, for every edge e in their order. It has the bits of
+/// scatter_add(gather(table, from, axis), to, target, axis), and needs no memory for the messages.
+template <tensor_like A, tensor_like B, tensor_like C>
+constexpr auto gather_scatter_add(const A& table, const B& from, const C& to, shape target, int axis = after_batch,
+        int batch_axes = 0, std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(table).table());
+ return invoke<gather_scatter_add_op<false>>(detail::gather_attributes(axis, batch_axes, target.rank()), &target,
+            where, table, from, to);
+}
+/// The same with a factor for every edge: the product of a sparse matrix, of which `to`, `from` and
+/// `weights` have the rows, columns and values, and the table (torch_sparse.spmm, tf.sparse.sparse_dense_matmul).
+template <tensor_like A, tensor_like B, tensor_like C, tensor_like D>
+constexpr auto gather_scatter_add(const A& table, const B& from, const C& to, const D& weights, shape target,
+        int axis = after_batch, int batch_axes = 0,
+        std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(table).table());
+ return invoke<gather_scatter_add_op<true>>(detail::gather_attributes(axis, batch_axes, target.rank()), &target,
+           where, table, from, to, weights);
+}
 }
 namespace tapegraph::runtime {
 namespace detail {
@@ -21393,6 +22377,35 @@ struct kernel<scatter_add_op, T> {
          table.as<T>());
   });
  }
+};
+template <bool Weighted, class T>
+struct kernel<gather_scatter_add_op<Weighted>, T> {
+ static std::size_t workspace(const kernel_call& c) {
+  const sizes s(c);
+  return cpu::gather_scatter_workspace_bytes<T>(s.batches, s.rows, s.width, s.count, Weighted);
+ }
+ static void run(const kernel_call& c) {
+  const sizes s(c);
+  const T* const weights = Weighted ? c.in[c.inputs - 1].as<const T>() : nullptr;
+  detail::with_indices(c.in[1], [&](const auto* from) {
+   detail::with_indices(c.in[2], [&](const auto* to) {
+    cpu::gather_scatter_add(s.batches, s.outer, s.sources, s.rows, s.width, c.in[0].as<const T>(), s.count,
+          from, to, weights, c.out[0].as<T>(), c.workspace);
+   });
+  });
+ }
+private:
+ struct sizes {
+  std::int64_t batches, outer, sources, rows, width, count;
+  explicit sizes(const kernel_call& c) {
+   const auto a = attributes_of<gather_scatter_add_op<Weighted>>(c);
+   const buffer_view& table = c.in[0];
+   batches = detail::span(table, 0, a.batch), outer = detail::span(table, a.batch, a.axis);
+   sources = table.extents[a.axis], rows = c.out[0].extents[a.axis];
+   width = detail::span(table, a.axis + 1, table.rank);
+   count = detail::span(c.in[1], a.batch, c.in[1].rank);
+  }
+ };
 };
 namespace detail {
 inline const std::int64_t* flat_rows(const kernel_call& c, const char* operation, const buffer_view& table) {
@@ -23754,7 +24767,7 @@ std::size_t convolution_pool_workspace_bytes(const convolution_geometry& g, int 
 }
 template <class T>
 void convolution_pool_forward(const convolution_geometry& g, const T* x, const T* w, T* pooled, void* workspace,
-       const convolution_epilogue<T>& epilogue) {
+       const convolution_epilogue<T>& epilogue, const T* kept = nullptr) {
  if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
  const std::int64_t image = g.in_height * g.in_width * g.in_channels, line = g.out_width / 2 * g.out_channels;
  detail::workspace_cutter parts(workspace);
@@ -23763,13 +24776,14 @@ void convolution_pool_forward(const convolution_geometry& g, const T* x, const T
   convolution_geometry& block = scratch.block;
   for (std::int64_t first = 0; first < g.batch; first += block.batch) {
    block.batch = std::min(block.batch, g.batch - first);
-   convolution_forward(block, x + first * image, w, scratch.outputs, scratch.forward.memory, epilogue);
+   convolution_forward(block, x + first * image, w, scratch.outputs, scratch.forward.memory, epilogue, kept);
    detail::pool_pairs<T>(block, scratch.outputs, pooled + first * g.out_height / 2 * line);
   }
   return;
  }
  const detail::pooled_scratch<T> scratch(parts, g, thread_count());
- pack_filters(g, w, scratch.filters);
+ if (kept == nullptr) pack_filters(g, w, scratch.filters);
+ const T* const filters = kept == nullptr ? scratch.filters : kept;
  std::int64_t rows = detail::pooled_band_rows(g), bands = detail::divide_up(g.out_height, rows);
  const bool parallel = g.batch * bands >= 4 * thread_count() && detail::worth_threads(detail::multiply_adds(g));
  if (!parallel) rows = g.out_height, bands = 1;
@@ -23777,7 +24791,7 @@ void convolution_pool_forward(const convolution_geometry& g, const T* x, const T
   const std::int64_t of = task / bands, first = task % bands * rows;
   const convolution_geometry band = detail::band_of(g, first, rows);
   T* const y = scratch.outputs + thread * scratch.band;
-  convolution_forward_packed(band, x + of * image, scratch.filters, y, scratch.windows + thread * scratch.window,
+  convolution_forward_packed(band, x + of * image, filters, y, scratch.windows + thread * scratch.window,
         epilogue);
   detail::pool_pairs<T>(band, y, pooled + (of * g.out_height + first) / 2 * line);
  });
@@ -23802,6 +24816,8 @@ template <bool Relu, class T>
 struct kernel<convolution_bias_pool_op<Relu>, T> {
  static std::size_t workspace(const kernel_call& c) {
   const convolution_geometry g = detail::pooled_geometry_as_whole<T>(c);
+  convolution_geometry chosen = g;
+  detail::announce_filters<T>(c, g, cpu::algorithm_for<T>(chosen));
   return detail::convolution_workspace<T>(g, cpu::convolution_pass::forward, c.kept != nullptr,
             cpu::convolution_pool_workspace_bytes<T>(g, thread_count()));
  }
@@ -23814,7 +24830,8 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
     algorithm->forward(g, x, w, c.out[0].as<T>(), c.workspace, epilogue, true,
         detail::kept_filters(c, g, *algorithm));
   } else {
-   cpu::convolution_pool_forward<T>(g, x, w, c.out[0].as<T>(), c.workspace, epilogue);
+   cpu::convolution_pool_forward<T>(g, x, w, c.out[0].as<T>(), c.workspace, epilogue,
+           detail::kept_direct_filters<T>(c, g));
   }
  }
 };
@@ -24208,6 +25225,7 @@ TG_OBJECTS_AGREE(TAPEGRAPH_USE_CBLAS, off)
 
 namespace tapegraph::runtime {
 #if defined(TAPEGRAPH_USE_CBLAS)
+inline constexpr bool products_read_panels = false;
 template <class T>
 void product(const cpu::gemm_arguments<T>& g, void*) {
  if (g.m == 0 || g.n == 0) return;
@@ -24234,6 +25252,7 @@ std::size_t product_workspace(const cpu::gemm_arguments<T>&, std::int64_t, int) 
  return 0;
 }
 #else
+inline constexpr bool products_read_panels = true;
 template <class T, class Place>
 void product_each(const cpu::gemm_arguments<T>& first, std::int64_t batch, const Place& place, void* workspace) {
  cpu::gemm_each(first, batch, place, workspace);
@@ -24244,6 +25263,7 @@ std::size_t product_workspace(const cpu::gemm_arguments<T>& g, std::int64_t batc
 }
 #endif
 }
+// -- tapegraph/ops/product/kept_factor_kernel.hpp
 // -- tapegraph/ops/product/kernel_matrices.hpp
 namespace tapegraph::runtime::detail {
 template <class T>
@@ -24277,6 +25297,24 @@ inline std::int64_t matrix_offset(const buffer_view& x, const buffer_view& c, st
  }
  return at;
 }
+
+template <class T>
+bool packs_factor(const kernel_call& c, const cpu::gemm_arguments<T>& g) {
+ return products_read_panels && c.kept != nullptr && g.m > 1 && g.n > 1 && g.k > 0 && matrices_of(c.in[1]) == 1;
+}
+template <class T>
+void announce_factor(const kernel_call& c, const cpu::gemm_arguments<T>& g) {
+ if (c.kept != nullptr && c.kept->watches(c, 1))
+  c.kept->announce(packs_factor(c, g) ? cpu::gemm_packed_bytes<T>(g.n, g.k) : 0);
+}
+template <class T>
+const T* kept_factor(const kernel_call& c, const cpu::gemm_arguments<T>& g) {
+ if (!packs_factor(c, g)) return nullptr;
+ const kept_memory::key_type key{kept_product + (g.transpose_b ? 1 : 0), g.n, g.k,
+         cpu::active_tile_kernels<T>().lanes};
+ return static_cast<const T*>(c.kept->made_if_unchanged(
+  c, 1, key, cpu::gemm_packed_bytes<T>(g.n, g.k), [&](void* to) { cpu::gemm_pack_b(g, static_cast<T*>(to)); }));
+}
 }
 namespace tapegraph::runtime {
 template <class T>
@@ -24300,6 +25338,7 @@ struct kernel<matmul_op, T> {
  }
  static std::size_t workspace(const kernel_call& call) {
   const job j = matrices(call);
+  detail::announce_factor(call, j.first);
   return product_workspace<T>(j.first, j.batch, thread_count());
  }
  static void run(const kernel_call& call) { multiply(call, nullptr, false); }
@@ -24307,6 +25346,7 @@ struct kernel<matmul_op, T> {
   job j = matrices(call);
   j.first.bias = bias;
   j.first.relu = relu;
+  j.first.packed_b = detail::kept_factor(call, j.first);
   product_each<T>(
    j.first, j.batch,
    [&](std::int64_t i, cpu::gemm_arguments<T>& g) {
@@ -24357,7 +25397,7 @@ struct storage_gemm_plan {
  bool shared_b;
  template <class T>
  explicit storage_gemm_plan(const gemm_arguments<T>& g) {
-  block_k = equal_part(g.k, gemm_plan::most_k(g.n, g.k));
+  block_k = equal_part(g.k, gemm_plan::most_k);
   block_m = equal_part(g.m, 1024);
   block_n = panel_layout::padded(equal_part(g.n, 1024), 32);
   shared_b = g.m > 96;
@@ -28060,33 +29100,47 @@ struct normal_gate {
  }
 };
 template <class V>
-struct logistic_gate {
- V value, rest;
- TG_HD constexpr explicit logistic_gate(V x) {
-  const V e = math::detail::falling_exp(-math::abs(x)), large = V(1) / (V(1) + e), small = e * large;
-  value = math::detail::select(x < V(0), small, large);
-  rest = math::detail::select(x < V(0), large, small);
- }
-};
+TG_HD constexpr V gate_magnitude(V x, V most) {
+ const V a = math::abs(x);
+ return math::detail::select(a > most, most, a);
+}
+template <class V>
+TG_HD constexpr V gated(V x, V tail) {
+ return math::detail::select(x < V(0), V(0), x) - tail;
+}
+template <class V>
+TG_HD constexpr V gated_slope(V x, V tail) {
+ return math::detail::select(x < V(0), tail, V(1) - tail);
+}
 template <class V>
 TG_HD constexpr V within_a_thousand(V x) {
  return math::detail::select(x > V(1000), V(1000), not_far_below(x));
 }
 template <class V>
+TG_HD constexpr V logistic_tail(V a) {
+ return V(1) / (V(1) + math::detail::rising_exp(a));
+}
+template <class V>
 TG_HD constexpr V gate_argument(V x) {
- return V(1.5957691216057308) * math::detail::mul_add(V(0.044715), x * x * x, x);
+ return math::detail::product(V(1.5957691216057308), math::detail::mul_add(V(0.044715), x * x * x, x));
 }
 template <class V>
 TG_HD constexpr V gate_slope(V x) {
  return V(1.5957691216057308) * math::detail::mul_add(V(0.134145), x * x, V(1));
 }
+template <class V>
+inline constexpr V gate_argument_most = sizeof(V) == sizeof(float) ? V(10.0514) : V(21.1569);
 struct gelu_slope_op : series_op<1> {
  static constexpr std::string_view name = "gelu_slope";
  template <class V>
  TG_HD static constexpr V value(V x) {
-  const V near = within_a_thousand(x);
-  const normal_gate<V> gate(near);
-  return math::detail::mul_add(near, gate.density, gate.value);
+  if constexpr (sizeof(V) == sizeof(float)) {
+   return gated_slope(x, math::detail::gelu_slope_tail(gate_magnitude(x, V(150))));
+  } else {
+   const V near = within_a_thousand(x);
+   const normal_gate<V> gate(near);
+   return math::detail::mul_add(near, gate.density, gate.value);
+  }
  }
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
   const auto near = not_far(x);
@@ -28097,9 +29151,9 @@ struct gelu_tanh_slope_op : series_op<1> {
  static constexpr std::string_view name = "gelu_tanh_slope";
  template <class V>
  TG_HD static constexpr V value(V x) {
-  const V near = within_a_thousand(x);
-  const logistic_gate<V> gate(gate_argument(near));
-  return gate.value * math::detail::mul_add(near * gate_slope(near), gate.rest, V(1));
+  const V a = gate_magnitude(x, gate_argument_most<V>), tail = logistic_tail(gate_argument(a));
+  const V inner = V(1) - math::detail::product(a * gate_slope(a), V(1) - tail);
+  return gated_slope(x, math::detail::product(tail, inner));
  }
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
   const auto near = not_far(x);
@@ -28115,9 +29169,9 @@ struct swish_slope_op : series_op<1> {
  static constexpr std::string_view name = "swish_slope";
  template <class V>
  TG_HD static constexpr V value(V x) {
-  const V near = within_a_thousand(x);
-  const logistic_gate<V> gate(near);
-  return gate.value * math::detail::mul_add(near, gate.rest, V(1));
+  const V a = gate_magnitude(x, math::detail::rising_exp_most<V>), tail = logistic_tail(a);
+  const V inner = V(1) - math::detail::product(a, V(1) - tail);
+  return gated_slope(x, math::detail::product(tail, inner));
  }
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
   const auto near = not_far(x);
@@ -28133,8 +29187,12 @@ struct gelu_op : series_op<1> {
  static constexpr std::string_view name = "gelu";
  template <class V>
  TG_HD static constexpr V value(V x) {
-  const V near = detail::not_far_below(x);
-  return near * detail::normal_gate<V>(near).value;
+  if constexpr (sizeof(V) == sizeof(float)) {
+   return detail::gated(x, math::detail::normal_tail_times(math::detail::magnitude_up_to(x, V(40))));
+  } else {
+   const V near = detail::not_far_below(x);
+   return near * detail::normal_gate<V>(near).value;
+  }
  }
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<detail::gelu_slope_op>(x); }
 };
@@ -28144,8 +29202,8 @@ struct gelu_tanh_op : series_op<1> {
  static constexpr std::string_view name = "gelu_tanh";
  template <class V>
  TG_HD static constexpr V value(V x) {
-  const V near = detail::not_far_below(x);
-  return near * detail::logistic_gate<V>(detail::gate_argument(near)).value;
+  const V a = math::detail::magnitude_up_to(x, detail::gate_argument_most<V>);
+  return detail::gated(x, a / (V(1) + math::detail::rising_exp(detail::gate_argument(a))));
  }
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<detail::gelu_tanh_slope_op>(x); }
 };
@@ -28155,7 +29213,8 @@ struct swish_op : series_op<1> {
  static constexpr std::string_view name = "swish";
  template <class V>
  TG_HD static constexpr V value(V x) {
-  return detail::not_far_below(x) * detail::logistic_gate<V>(x).value;
+  const V a = math::detail::magnitude_up_to(x, math::detail::rising_exp_most<V>);
+  return detail::gated(x, a / (V(1) + math::detail::rising_exp(a)));
  }
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<detail::swish_slope_op>(x); }
 };
@@ -29897,6 +30956,19 @@ struct batching_rule<scatter_add_op> {
            c.spread(indices, like));
  }
 };
+template <bool Weighted>
+struct batching_rule<gather_scatter_add_op<Weighted>> {
+ template <class C, class Table, class... Edges>
+ static constexpr auto apply(const C& c, const gather_op::attributes& a, const Table& table, const Edges&... edges) {
+  using op = gather_scatter_add_op<Weighted>;
+  const shape to = c.with_batch(*c.target);
+  if constexpr (!(C::template is_batched<Edges> || ...)) {
+   if (a.batch == 0) return c.template run<op>({a.axis + 1, 0}, &to, c.whole(table), edges...);
+  }
+  const auto& like = detail::first_batched<typename C::tag>(table, edges...);
+  return c.template run<op>({a.axis + 1, a.batch + 1}, &to, c.spread(table, like), c.spread(edges, like)...);
+ }
+};
 namespace detail {
 template <class Op>
 struct batched_along {
@@ -30259,6 +31331,8 @@ constexpr auto vmap(F f) {
  X(gather, number_types, movement, number_types, 0, scatter_add_op) \
  X(gather, number_types, movement, number_types, 0, scatter_nd_op) \
  X(gather, number_types, movement, number_types, 0, put_along_op) \
+ X(gather, number_types, movement, number_types, 0, gather_scatter_add_op<false>) \
+ X(gather, floating_types, movement, floating_types, 0, gather_scatter_add_op<true>) \
  X(gather, index_types, none, element_types<>, 0, one_hot_op<float>) \
  X(gather, index_types, none, element_types<>, 0, one_hot_op<double>) \
  X(gather, floating_types, none, element_types<>, 0, sum_of_equal_rows_op) \
