@@ -156,7 +156,10 @@ TEST_CASE_TEMPLATE("16-bit elements: movement, order, pooling", T, tg::bfloat16,
     CHECK(same(softmax(x), softmax(wide)));
     CHECK(same(tg::one_hot<T>(rows, 40), tg::one_hot<float>(rows, 40)));
     CHECK(same(tg::random::normal<T>({5000}, {.seed = 3}), tg::random::normal<float>({5000}, {.seed = 3})));
-    CHECK(same(tg::random::uniform<T>({70001}, {.seed = 4}), tg::random::uniform<float>({70001}, {.seed = 4})));
+    // Rounding does not reach the end that is excluded: of [0.998, 1) bfloat16 has no number.
+    const tg::tensor<float> drawn_wide = tg::random::uniform<float>({70001}, {.seed = 4});
+    const double below_one = static_cast<double>(tg::random::just_below(T(1)));
+    CHECK(same(tg::random::uniform<T>({70001}, {.seed = 4}), tg::tensor<float>(minimum(drawn_wide, below_one))));
     CHECK_THROWS_AS(static_cast<void>(tg::tensor<T>(tg::any_tensor(wide))), tg::dtype_error);
 }
 
