@@ -206,8 +206,8 @@ struct tile {
         const std::int64_t pauses = walk.outer * walk.middle * ((walk.inner + pause - 1) / pause);
         const int c_rows = pauses > 0 && pauses < Rows ? (Rows - 1) / static_cast<int>(pauses) + 1 : 1;
         int fetched = 0;
-        // Short sums need c soon, in L1.
-        if (walk.outer * walk.middle * walk.inner <= pause)
+        // The shortest sums (those of three channels) need c soon, in L1; for longer ones that comes too early.
+        if (walk.outer * walk.middle * walk.inner <= 32)
             for (; fetched < Rows; ++fetched) {
                 __builtin_prefetch(job.c + fetched * job.c_row, 1);
                 __builtin_prefetch(job.c + fetched * job.c_row + job.columns - 1, 1);
