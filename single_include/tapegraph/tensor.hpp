@@ -15144,6 +15144,11 @@ struct tile {
   const std::int64_t pauses = walk.outer * walk.middle * ((walk.inner + pause - 1) / pause);
   const int c_rows = pauses > 0 && pauses < Rows ? (Rows - 1) / static_cast<int>(pauses) + 1 : 1;
   int fetched = 0;
+  if (walk.outer * walk.middle * walk.inner <= 32)
+   for (; fetched < Rows; ++fetched) {
+    __builtin_prefetch(job.c + fetched * job.c_row, 1);
+    __builtin_prefetch(job.c + fetched * job.c_row + job.columns - 1, 1);
+   }
   for (std::int64_t o = 0; o < walk.outer; ++o) {
    for (std::int64_t m = 0; m < walk.middle; ++m) {
     tile_column<T, Rows> a(job.a + o * walk.a_outer + m * walk.a_middle, row);
