@@ -24341,8 +24341,7 @@ inline bool of_sequences(const std::string& type) {
 }
 inline bool stays(const std::string& type) {
  return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" || type == "Dropout" ||
-  type == "If" ||
-  type == "Loop" || type == "Scan" || of_sequences(type);
+  type == "If" || type == "Loop" || type == "Scan" || of_sequences(type);
 }
 inline bool takes_sequences(const std::string& type) {
  return of_sequences(type) || type == "Loop" || type == "Identity";

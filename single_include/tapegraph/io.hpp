@@ -15933,8 +15933,7 @@ inline bool of_sequences(const std::string& type) {
 }
 inline bool stays(const std::string& type) {
  return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" || type == "Dropout" ||
-  type == "If" ||
-  type == "Loop" || type == "Scan" || of_sequences(type);
+  type == "If" || type == "Loop" || type == "Scan" || of_sequences(type);
 }
 inline bool takes_sequences(const std::string& type) {
  return of_sequences(type) || type == "Loop" || type == "Identity";
@@ -19862,15 +19861,15 @@ template <class G>
 void write_sum_by_indices(G& g, int node, const std::string& values, int indices, int axis) {
  const int picks = g.rank(indices);
  order front, target{axis}, back;
- for (int i = 0; i < g.rank(node) - 1 + picks; ++i) front.push_back(i < picks ? axis + i : i < axis + picks ? i - picks : i);
+ for (int i = 0; i < g.rank(node) - 1 + picks; ++i)
+  front.push_back(i < picks ? axis + i : i < axis + picks ? i - picks : i);
  for (int i = 0; i < g.rank(node); ++i) {
   if (i != axis) target.push_back(i);
   back.push_back(i < axis ? i + 1 : i == axis ? 0 : i);
  }
  const std::string tuples = g.unsqueeze(g.cast(g.plain(indices), dtype::i64), {picks});
- const std::string sum =
-  g.emit("ScatterND", {zeros_for(g, node, target), tuples, g.transpose(values, front)},
-   attributes().set("reduction", "add"));
+ const std::string sum = g.emit("ScatterND", {zeros_for(g, node, target), tuples, g.transpose(values, front)},
+        attributes().set("reduction", "add"));
  g.define(node, g.transpose(sum, back));
 }
 template <class G>

@@ -64,7 +64,8 @@ struct matrices {
                 for (std::int64_t first = 0; first < k; first += block) {
                     T sum = 0;
                     for (std::int64_t i = first; i < std::min(k, first + block); ++i)
-                        sum = added(sum, a[static_cast<std::size_t>(r * k + i)], b[static_cast<std::size_t>(i * n + j)], fused);
+                        sum = added(sum, a[static_cast<std::size_t>(r * k + i)], b[static_cast<std::size_t>(i * n + j)],
+                                    fused);
                     all = first == 0 ? sum : sum + all;
                 }
                 to.push_back(all);
@@ -75,8 +76,17 @@ struct matrices {
     void check(std::int64_t m, bool transpose_a, bool transpose_b, bool packed, bool fused) {
         std::vector<T> c(static_cast<std::size_t>(m * n));
         // A transposed a keeps its long rows, of which a product with few rows reads the first.
-        cpu::gemm_arguments<T> g{m, n, k, transpose_a ? at.data() : a.data(), transpose_a ? rows : k, transpose_a,
-                                 transpose_b ? bt.data() : b.data(), transpose_b ? k : n, transpose_b, c.data(), n};
+        cpu::gemm_arguments<T> g{m,
+                                 n,
+                                 k,
+                                 transpose_a ? at.data() : a.data(),
+                                 transpose_a ? rows : k,
+                                 transpose_a,
+                                 transpose_b ? bt.data() : b.data(),
+                                 transpose_b ? k : n,
+                                 transpose_b,
+                                 c.data(),
+                                 n};
         poisoned copy(cpu::gemm_packed_bytes<T>(n, k));
         if (packed) {
             cpu::gemm_pack_b(g, static_cast<T*>(copy.get()));
@@ -92,7 +102,8 @@ struct matrices {
                 wrong += c[static_cast<std::size_t>(r * n + j)] != want[static_cast<std::size_t>(at_row * n + j)];
             ++at_row;
         }
-        INFO(m << " x " << n << " x " << k << ", transposed " << transpose_a << " " << transpose_b << ", packed " << packed);
+        INFO(m << " x " << n << " x " << k << ", transposed " << transpose_a << " " << transpose_b << ", packed "
+               << packed);
         CHECK(wrong == 0);
     }
 };
@@ -124,8 +135,7 @@ TEST_CASE_TEMPLATE("gemm: sums have one order, whatever the shape, the storage a
         everywhere([&](bool fused) {
             for (const std::int64_t m : {2, 11, 24, 25, 97, 161, 257, 300}) {
                 if (n * k > 500000 && m != 11 && m != 161 && m != 300) continue;
-                for (const int form : {0, 1, 2, 3, 4})
-                    all.check(m, (form & 1) != 0, (form & 2) != 0, form == 4, fused);
+                for (const int form : {0, 1, 2, 3, 4}) all.check(m, (form & 1) != 0, (form & 2) != 0, form == 4, fused);
             }
         });
     }

@@ -207,8 +207,8 @@ struct scattered {
         const auto ends = tg::reshape(rows, {12}), starts = tg::reverse(ends);
         const auto g = tg::gather_scatter_add(nodes, starts, ends, {4, 6});
         const auto h = tg::gather_scatter_add(tg::transpose(nodes), at, at, tg::exp(tg::cast<float>(at)), {6, 5}, 1);
-        const auto sums = tg::sum(a * a) + tg::sum(b * b) + tg::sum(c * c) + tg::sum(d * d) +
-                          tg::sum(g * g) + tg::sum(h * h);
+        const auto sums =
+            tg::sum(a * a) + tg::sum(b * b) + tg::sum(c * c) + tg::sum(d * d) + tg::sum(g * g) + tg::sum(h * h);
         return tg::concat({eval(tg::flatten(e) + sums), tg::flatten(f)}, 1);
     }
 };

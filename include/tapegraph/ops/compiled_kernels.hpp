@@ -31,8 +31,8 @@ namespace tapegraph::runtime {
 #define TG_COMPILED_KERNELS(part, types, ...)                                                                          \
     template <>                                                                                                        \
     inline constexpr types compiled_types<__VA_ARGS__>;                                                                \
-    TG_IF(TG_IS_PART(TG_PART, part), TG_NOT_HERE, TG_KERNELS_ELSEWHERE)(__VA_ARGS__)                                   \
-    TG_COMPILED(part, struct compiled_kernels<__VA_ARGS__, types>)
+    TG_IF(TG_IS_PART(TG_PART, part), TG_NOT_HERE, TG_KERNELS_ELSEWHERE)                                                \
+    (__VA_ARGS__) TG_COMPILED(part, struct compiled_kernels<__VA_ARGS__, types>)
 
 #define TG_KERNELS(part, types, device_part, device_types, tensors, ...) TG_COMPILED_KERNELS(part, types, __VA_ARGS__)
 TG_OPERATIONS(TG_KERNELS)

@@ -42,8 +42,7 @@ inline bool of_sequences(const std::string& type) {
 /// which read more than the operands, or gives sequences.
 inline bool stays(const std::string& type) {
     return type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial" || type == "Dropout" ||
-           type == "If" ||
-           type == "Loop" || type == "Scan" || of_sequences(type);
+           type == "If" || type == "Loop" || type == "Scan" || of_sequences(type);
 }
 /// Operators whose operands may be sequences.
 inline bool takes_sequences(const std::string& type) {
