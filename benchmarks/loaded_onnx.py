@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Networks that PyTorch exported, run by load_onnx and by onnxruntime in turns: loaded_onnx.py PROGRAM [NAME...]
+"""Networks that PyTorch exported, run by load_onnx and by onnxruntime in turns: loaded_onnx.py PROGRAM [--threads N] [NAME...]
 
-PROGRAM is benchmarks/loaded_onnx.cpp. One thread, processor time, medians; weights are random. Needs torch, torchvision, onnx, onnxruntime.
+PROGRAM is benchmarks/loaded_onnx.cpp. One thread and processor time, or several and the clock on the wall; medians; weights are random. Needs torch, torchvision, onnx, onnxruntime.
 """
 
 import os
@@ -13,7 +13,11 @@ import tempfile
 import time
 import warnings
 
-os.environ["OMP_NUM_THREADS"] = "1"
+THREADS = int(sys.argv.pop(sys.argv.index("--threads") + 1)) if "--threads" in sys.argv else 1
+if "--threads" in sys.argv:
+    sys.argv.remove("--threads")
+os.environ["OMP_NUM_THREADS"] = str(THREADS)
+clock = time.process_time if THREADS == 1 else time.perf_counter
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "tests" / "peers" / "pytorch_exports"))
 
@@ -69,7 +73,7 @@ def given(dims, kind):
 
 def session_of(file):
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = THREADS, 1
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
@@ -89,20 +93,22 @@ def main(program, chosen):
             del network
             for batch in (1, 32):
                 x = given((batch, *dims), kind).numpy()
-                before = time.process_time()
+                before = clock()
                 session = session_of(file)
                 session.run(None, {"x": x})
-                theirs_first = time.process_time() - before
+                theirs_first = clock() - before
                 ours = subprocess.Popen([program, str(file), ",".join(map(str, x.shape))], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
                 ours_first = float(ours.stdout.readline())
                 mine, others, begin = [], [], time.monotonic()
                 while len(mine) < 3 or (time.monotonic() - begin < 10 and len(mine) < 100):
+                    if THREADS > 1:
+                        time.sleep(0.01)  # until the other's threads wait no longer by spinning
                     ours.stdin.write("\n")
                     ours.stdin.flush()
                     mine.append(float(ours.stdout.readline()))
-                    before = time.process_time()
+                    before = clock()
                     session.run(None, {"x": x})
-                    others.append(time.process_time() - before)
+                    others.append(clock() - before)
                 ours.stdin.close()
                 ours.wait()
                 a, b = statistics.median(mine), statistics.median(others)
