@@ -96,7 +96,8 @@ TEST_CASE_TEMPLATE("attention: the same bits on any number of threads, and accur
     };
     for (const auto& s : {made(1, 1, 1, 1, 1, 1, 1), made(1, 1, 4, 2, 300, 64, 64), made(2, 67, 3, 1, 131, 17, 33),
                           made(1, 129, 2, 2, 257, 64, 64), made(1, 200, 1, 1, 200, 8, 5, true),
-                          made(1, 70, 2, 2, 300, 16, 16, true, 230), made(3, 65, 1, 1, 64, 32, 48, true)}) {
+                          made(1, 70, 2, 2, 300, 16, 16, true, 230), made(3, 65, 1, 1, 64, 32, 48, true),
+                          made(1, 0, 2, 1, 5, 4, 3), made(0, 3, 2, 1, 5, 4, 3), made(2, 3, 0, 1, 5, 4, 3)}) {
         CAPTURE(s.time);
         CAPTURE(s.steps);
         const problem<T> p(s);

@@ -339,7 +339,7 @@ void attention(const attention_shape& s, const attention_operands<T>& of, T* y, 
     // Some tasks for each thread.
     const std::int64_t threads = parallel ? thread_count() : 1;
     const std::int64_t group =
-        std::min(query_group<T>(s), threads == 1 ? blocks : std::max<std::int64_t>(heads * blocks / (4 * threads), 1));
+        std::clamp<std::int64_t>(threads == 1 ? blocks : heads * blocks / (4 * threads), 1, query_group<T>(s));
     const std::int64_t groups = divide_up(blocks, group);
     for_tasks(heads * groups, parallel, [&](std::int64_t task, int thread) {
         tile_worker<T> worker(s, of, scratch_of<T>(s, false, workspace, thread));
