@@ -11778,10 +11778,7 @@ TG_DEFINITION void sharded_trainer::connect_shard(ir::program& p) {
  for (int i = 0; i < variables_.size() && i < p.view().variables.size() - static_cast<int>(folded_.size()); ++i) {
   const variable& v = variables_.at(i);
   void* const nothing = p.device() == nullptr ? zeros_.data() : device_zeros_->data();
-  if (v.metric_state())
-   p.set_variable(i, nothing);
-  else
-   p.set_variable(i, v.data().view_on(p.device()).data, v.data().content());
+  p.set_variable(i, v.metric_state() ? nothing : v.data().view_on(p.device()).data);
  }
 }
 TG_DEFINITION void sharded_trainer::make_device_values(ir::program& p) {

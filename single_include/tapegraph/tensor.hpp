@@ -19072,13 +19072,13 @@ struct gemm_block {
   if (g.transpose_b) return fetch(g.b + (next_column + from) * g.ldb + next_k, g.ldb, to - from, k_of, calls);
   return fetch(g.b + (next_k + from) * g.ldb + next_column, g.ldb, to - from, columns_of, calls);
  }
- tile_fetch<T> fetch(const T* from, std::int64_t row, std::int64_t rows, std::int64_t columns,
+ tile_fetch<T> fetch(const T* from, std::int64_t apart, std::int64_t height, std::int64_t width,
       std::int64_t calls) const {
   tile_fetch<T> all;
-  all.per_row = columns <= line ? std::min<std::int64_t>(columns, 2) : divide_up(columns, line);
-  all.step = columns <= line ? columns - 1 : line;
-  all.skip = row - all.per_row * all.step;
-  all.lines = rows * all.per_row;
+  all.per_row = width <= line ? std::min<std::int64_t>(width, 2) : divide_up(width, line);
+  all.step = width <= line ? width - 1 : line;
+  all.skip = apart - all.per_row * all.step;
+  all.lines = height * all.per_row;
   all.in_row = all.per_row;
   all.from = from;
   all.at_once = divide_up(all.lines, calls * divide_up(k, tile_job<T>::pause));

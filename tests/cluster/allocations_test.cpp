@@ -94,7 +94,6 @@ struct words {
 TEST_CASE_TEMPLATE("a step that ranks share allocates nothing after the first", Together, std::false_type,
                    std::true_type) { // shards that wait for each other
     const nn_test::thread_limit one(1);
-    const marks_unchecked quick;
     auto x = tapegraph::tensor<std::int32_t>::uninitialized({16, 5});
     for (int i = 0; i < 80; ++i) x.mutable_data()[i] = i * 7 % 11;
     const auto y = nn_test::classes(16, 300, 2);

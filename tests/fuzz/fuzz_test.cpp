@@ -224,7 +224,7 @@ TEST_CASE("the shrinker gives up nothing that is needed") {
         return found;
     };
     int seen = 0;
-    for (std::uint64_t seed = 1; seed < 20000 && seen < 5; ++seed) {
+    for (std::uint64_t seed = 1; seed < 100000 && seen < 5; ++seed) {
         program p = generate(seed);
         if (!fails(p)) continue;
         ++seen;

@@ -96,7 +96,7 @@ std::vector<operation> along_edges() {
     };
     std::vector<operation> made{
         messages<floating, std::int32_t, std::int32_t>("gather_scatter_add", call, rows(false)),
-        messages<floating, std::int32_t, std::int32_t, floating>("gather_scatter_add, weighted", weighted, rows(true)),
+        messages<floating, std::int32_t, std::int32_t, floating>("gather_scatter_add_weighted", weighted, rows(true)),
         messages<double, std::int64_t, std::int32_t>("gather_scatter_add from int64", not_drawn{call}, rows(false)),
         messages<double, std::int32_t, std::int64_t, double>("gather_scatter_add to int64, weighted",
                                                              not_drawn{weighted}, rows(true))};

@@ -163,10 +163,8 @@ TG_DEFINITION void sharded_trainer::connect_shard(ir::program& p) {
     for (int i = 0; i < variables_.size() && i < p.view().variables.size() - static_cast<int>(folded_.size()); ++i) {
         const variable& v = variables_.at(i);
         void* const nothing = p.device() == nullptr ? zeros_.data() : device_zeros_->data();
-        if (v.metric_state())
-            p.set_variable(i, nothing);
-        else
-            p.set_variable(i, v.data().view_on(p.device()).data, v.data().content());
+        // Without marks: weights change in every step, so nothing that a shard derived from them is worth keeping.
+        p.set_variable(i, v.metric_state() ? nothing : v.data().view_on(p.device()).data);
     }
 }
 
