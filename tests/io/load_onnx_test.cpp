@@ -79,6 +79,18 @@ TEST_CASE("what export writes is loaded and predicts the same, for any batch") {
                     tg::argument_error);
 }
 
+TEST_CASE("predictions keep what they pack of a file's weights") {
+    const support::temporary_folder folder;
+    const auto path = (folder.path() / "network.onnx").string();
+    auto model = tg::compile<tg::traced>(network{}, images{}, tg::sparse_softmax_cross_entropy{}, tg::adam{});
+    tg::io::export_onnx(model, path);
+    const std::size_t before = tg::kept_memory_bytes();
+    const auto net = tg::io::load_onnx(path);
+    const auto x = numbers({3, 6, 4, 2}, 7);
+    for (int i = 0; i < 3; ++i) net.predict({x});
+    CHECK(tg::kept_memory_bytes() >= before + (4 * 3 * 2 + 24 * 3) * sizeof(float)); // the dense layer has 24 x 3
+}
+
 TEST_CASE("recurrent layers, of any number of steps") {
     const support::temporary_folder folder;
     const auto path = (folder.path() / "series.onnx").string();
