@@ -7273,7 +7273,7 @@ public:
   return product;
  }
  std::size_t byte_count() const { return static_cast<std::size_t>(size()) * size_of(type_); }
- void* data() { return elements_.write(); }
+ void* data() { return elements_.overwrite(); }
  const void* data() const { return elements_.read(); }
  void set_dims(std::vector<std::int64_t> dims) { dims_ = std::move(dims); }
 
