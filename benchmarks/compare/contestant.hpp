@@ -63,7 +63,7 @@ struct prepared {
     std::function<void()> step{};                               ///< the function that is timed
     std::function<std::vector<double>(std::int64_t)> numbers{}; ///< results that others must reproduce
     std::function<void(const std::string&)> save{};             ///< writes weights
-    std::function<tg::profile_result()> profile{};              ///< where the time of a step goes
+    std::function<tg::profile_result(int steps)> profile{};     ///< where the time of a step goes
     std::int64_t operations = 1;                                ///< per step
 };
 
@@ -131,9 +131,9 @@ inline std::string answer(const std::string& line, const maker& make, prepared& 
     } else if (verb == "save" && now.save) {
         now.save(a);
     } else if (verb == "profile" && now.profile) {
-        std::ofstream(a) << now.profile().text();
+        std::ofstream(a) << now.profile(10).text();
     } else if (verb == "floor" && now.profile) {
-        const floor_of_step f(now.profile());
+        const floor_of_step f(now.profile(1)); // counts and peaks alone: steps of large models take long
         out << ' ' << f.seconds << ' ' << f.flops << ' ' << f.bytes << ' ' << f.peak << ' ' << f.bandwidth;
     } else if (verb == "check" && now.numbers) {
         for (const double number : now.numbers(std::atoll(a.c_str()))) out << ' ' << number;

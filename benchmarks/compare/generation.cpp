@@ -48,7 +48,7 @@ prepared generation(const std::string& weights) {
         for (const double c : digest(tg::cast<float>(y.characters))) numbers.push_back(c);
         return numbers;
     };
-    p.profile = [step = p.step] { return tg::profile(step, profiled()); };
+    p.profile = [step = p.step](int steps) { return tg::profile(step, profiled(steps)); };
     return p;
 }
 

@@ -17,8 +17,10 @@
 namespace compare {
 
 /// On one thread processor time is counted, as compare.py does.
-inline tg::profile_options profiled() {
+inline tg::profile_options profiled(int steps) {
     tg::profile_options options;
+    options.steps = steps;
+    options.warm_up = std::min(options.warm_up, steps - 1);
     if (tg::thread_count() == 1) options.clock = [] { return clocks().second; };
     return options;
 }
@@ -70,7 +72,7 @@ prepared training_of(const row& r, const std::string& weights, const auto& x, co
         };
         p.step = [predict] { predict(); };
         p.numbers = [predict](std::int64_t) { return digest(predict()); };
-        p.profile = [predict] { return tg::profile(predict, profiled()); };
+        p.profile = [predict](int steps) { return tg::profile(predict, profiled(steps)); };
     } else {
         const auto train = [model, all, y] {
             const auto step = [&](const auto&... each) { return model->train_on_batch(each..., y).loss; };
@@ -82,8 +84,9 @@ prepared training_of(const row& r, const std::string& weights, const auto& x, co
             for (; steps > 0; --steps) losses.push_back(train());
             return losses;
         };
-        p.profile = [model, all, y] {
-            return std::apply([&](const auto&... each) { return tg::profile(*model, each..., y, profiled()); }, all);
+        p.profile = [model, all, y](int steps) {
+            return std::apply([&](const auto&... each) { return tg::profile(*model, each..., y, profiled(steps)); },
+                              all);
         };
     }
     return p;

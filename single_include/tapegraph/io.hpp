@@ -231,7 +231,7 @@ void copy_strided(const strided_memory<T>& m, int axis, const T* from, std::remo
   *to++ = *from;
   return;
  }
- for (std::int64_t i = 0; i < m.extents[axis]; ++i) copy_strided(m, axis + 1, from + i * m.strides[axis], to);
+ for (std::int64_t i = 0; i < m.extents[axis]; ++i) copy_strided<T>(m, axis + 1, from + i * m.strides[axis], to);
 }
 template <class X>
 constexpr void refuse_temporary() {
@@ -296,7 +296,7 @@ auto copy_of(X&& x) {
  const auto m = memory_of<T>(x);
  using element = std::remove_const_t<typename decltype(m)::element_type>;
  auto result = tensor<element>::uninitialized(m.shape());
- element* to = result.mutable_data();
+ element* to = static_cast<element*>(result.overwrite());
  if (m.is_row_major())
   std::copy_n(m.data, m.size(), to);
  else
@@ -522,7 +522,7 @@ TG_DEFINITION any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<c
        (row_major ? " are not aligned" : " are not row-major") +
        "; dlpack_copies::if_needed copies them");
  any_tensor copy(type, dims);
- auto* to = static_cast<std::byte*>(copy.write());
+ auto* to = static_cast<std::byte*>(copy.overwrite());
  if (row_major)
   std::memcpy(to, first, static_cast<std::size_t>(elements) * size_of(type));
  else

@@ -11591,7 +11591,7 @@ TG_DEFINITION any_tensor spread(const any_tensor& from, const shape& dims) {
  const int lead = dims.rank() - from.rank();
  const std::int64_t count = dims.elements();
  const auto* source = static_cast<const std::byte*>(from.read());
- auto* target = static_cast<std::byte*>(result.write());
+ auto* target = static_cast<std::byte*>(result.overwrite());
  for (std::int64_t i = 0; i < count; ++i) {
   std::int64_t rest = i, at = 0, stride = 1;
   for (int axis = dims.rank() - 1; axis >= 0; --axis) {
@@ -11607,7 +11607,7 @@ TG_DEFINITION any_tensor spread(const any_tensor& from, const shape& dims) {
 }
 TG_DEFINITION any_tensor widened(const any_tensor& x) {
  any_tensor wide(dtype::f32, x.shape());
- cpu::widen(x.type(), x.read(), static_cast<float*>(wide.write()), x.size());
+ cpu::widen(x.type(), x.read(), static_cast<float*>(wide.overwrite()), x.size());
  return wide;
 }
 TG_DEFINITION any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
@@ -11620,13 +11620,13 @@ TG_DEFINITION any_tensor sum_over(const any_tensor& x, std::int64_t axes, const 
   std::align(64, 1, memory, room);
   cpu::reduce_axes<cpu::reduction::sum, T>(x.rank(), x.shape().data(), mask,
             {static_cast<const T*>(x.read()), nullptr, nullptr},
-            static_cast<T*>(result.write()), memory);
+            static_cast<T*>(result.overwrite()), memory);
  };
  if (x.type() == dtype::f64) {
   reduce(0.0);
  } else if (is_storage_type(x.type())) {
   const any_tensor sum = sum_over(widened(x), axes, dims);
-  cpu::narrow(x.type(), result.write(), static_cast<const float*>(sum.read()), result.size());
+  cpu::narrow(x.type(), result.overwrite(), static_cast<const float*>(sum.read()), result.size());
  } else {
   reduce(0.0f);
  }
@@ -11642,11 +11642,11 @@ TG_DEFINITION any_tensor evaluate(const ir::operation& op, dtype common, const a
   in[k] = is_storage_type(operands[k].type()) ? wide[k].read() : operands[k].read();
  }
  any_tensor result(op.result_type(computed), dims);
- if (op.evaluate == nullptr || !op.evaluate(computed, in, result.write(), dims.elements()))
+ if (op.evaluate == nullptr || !op.evaluate(computed, in, result.overwrite(), dims.elements()))
   throw dtype_error("derivatives of derivatives: " + std::string(op.name) + " of " + name_of(common));
  if (result.type() == type) return result;
  any_tensor rounded(type, dims);
- cpu::narrow(type, rounded.write(), static_cast<const float*>(result.read()), result.size());
+ cpu::narrow(type, rounded.overwrite(), static_cast<const float*>(result.read()), result.size());
  return rounded;
 }
 }
@@ -27783,7 +27783,7 @@ tensor<T> full(Extent extent, T value) {
 template <class T, std::integral Rows, std::integral Columns>
 tensor<T> eye(Rows rows, Columns columns, std::int64_t offset = 0) {
  tensor<T> result = zeros<T>(rows, columns);
- T* const to = result.mutable_data();
+ T* const to = static_cast<T*>(result.overwrite());
  for (std::int64_t i = 0; i < static_cast<std::int64_t>(rows); ++i)
   if (i + offset >= 0 && i + offset < static_cast<std::int64_t>(columns))
    to[i * static_cast<std::int64_t>(columns) + i + offset] = T(1);

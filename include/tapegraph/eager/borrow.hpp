@@ -255,7 +255,7 @@ void copy_strided(const strided_memory<T>& m, int axis, const T* from, std::remo
         *to++ = *from;
         return;
     }
-    for (std::int64_t i = 0; i < m.extents[axis]; ++i) copy_strided(m, axis + 1, from + i * m.strides[axis], to);
+    for (std::int64_t i = 0; i < m.extents[axis]; ++i) copy_strided<T>(m, axis + 1, from + i * m.strides[axis], to);
 }
 
 template <class X>
@@ -338,7 +338,7 @@ auto copy_of(X&& x) {
     const auto m = memory_of<T>(x);
     using element = std::remove_const_t<typename decltype(m)::element_type>;
     auto result = tensor<element>::uninitialized(m.shape());
-    element* to = result.mutable_data();
+    element* to = static_cast<element*>(result.overwrite());
     if (m.is_row_major())
         std::copy_n(m.data, m.size(), to);
     else

@@ -24,7 +24,7 @@ tensor<T> full(Extent extent, T value) {
 template <class T, std::integral Rows, std::integral Columns>
 tensor<T> eye(Rows rows, Columns columns, std::int64_t offset = 0) {
     tensor<T> result = zeros<T>(rows, columns);
-    T* const to = result.mutable_data();
+    T* const to = static_cast<T*>(result.overwrite());
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(rows); ++i)
         if (i + offset >= 0 && i + offset < static_cast<std::int64_t>(columns))
             to[i * static_cast<std::int64_t>(columns) + i + offset] = T(1);

@@ -220,7 +220,7 @@ TG_DEFINITION any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<c
                              (row_major ? " are not aligned" : " are not row-major") +
                              "; dlpack_copies::if_needed copies them");
     any_tensor copy(type, dims);
-    auto* to = static_cast<std::byte*>(copy.write());
+    auto* to = static_cast<std::byte*>(copy.overwrite());
     if (row_major)
         std::memcpy(to, first, static_cast<std::size_t>(elements) * size_of(type));
     else
