@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/ops/convolution/cpu_depthwise_block.hpp>
 #include <tapegraph/ops/convolution/cpu_tiling.hpp>
 
 #include <numeric>
@@ -209,6 +210,7 @@ struct depthwise_epilogue_body {
 template <class T>
 void depthwise_forward(const convolution_geometry& g, const T* x, const T* w, T* y,
                        const convolution_epilogue<T>& epilogue, bool parallel) {
+    if (depthwise_in_blocks(g, true, x, w, y, epilogue, parallel)) return;
     const std::int64_t channels = g.out_channels;
     for_tasks(g.batch * g.out_height, parallel, [&](std::int64_t task, int) {
         const depthwise_axis rows = forward_axis(task % g.out_height, g.in_height, g.kernel_height, g.stride_height,
@@ -228,6 +230,7 @@ void depthwise_forward(const convolution_geometry& g, const T* x, const T* w, T*
 
 template <class T>
 void depthwise_input_gradient(const convolution_geometry& g, const T* dy, const T* w, T* dx, bool parallel) {
+    if (depthwise_in_blocks<T>(g, false, dy, w, dx, {}, parallel)) return;
     const std::int64_t channels = g.in_channels;
     for_tasks(g.batch * g.in_height, parallel, [&](std::int64_t task, int) {
         const depthwise_axis rows = input_axis(task % g.in_height, g.out_height, g.kernel_height, g.stride_height,

@@ -1,0 +1,199 @@
+#pragma once
+
+#include <tapegraph/ops/convolution/cpu_tiling.hpp>
+
+#include <utility>
+
+/// Forward passes and gradients by the input of depthwise convolutions with 3 x 3 and 5 x 5 kernels, in blocks of two
+/// rows of outputs: a vector of a is read once for all taps of all outputs in the block, and of four rows of a, which
+/// the first-level cache seldom holds, each is read for two rows of outputs. Blocks follow one another along the rows,
+/// and go through all channels, so that memory is read and written in the order in which it lies.
+///
+/// The gradient by the input is a forward pass over images that are gone through from their last pixel: there,
+///   dx[i, j] = sum over u, v of dy[(i + u - pad) / stride, (j + v - pad) / stride] * w[u, v]
+/// over the taps for which that divides. Sums are those of cpu_depthwise.hpp, added in the same order.
+
+TG_ROUNDS_EACH_BEGIN
+namespace tapegraph::cpu::detail {
+
+/// An image of a, which is x or dy, and one of outputs. Steps are elements from a pixel to the next one of its row or
+/// its column.
+template <class T>
+struct depthwise_image {
+    const T *a, *w, *bias; // the first pixel of a
+    T* out;
+    std::int64_t channels, a_height, a_width, a_row, a_step;
+    std::int64_t out_height, out_width, out_row, out_step;
+    std::int64_t pad_top, pad_left;
+    bool relu;
+};
+
+/// Two rows of outputs from `row` on,
+///   out[i, j] = sum over u, v of a[(i * Stride + u - pad_top) / Step, (j * Stride + v - pad_left) / Step] * w[u, v].
+/// If Step is 2, row - pad_top is even.
+template <class T, int Taps, int Stride, int Step>
+struct depthwise_block_body {
+    template <class Isa>
+    TG_INLINE static void run(const depthwise_image<T>* image, std::int64_t row) {
+        block<vector<T, Isa::vector_bytes>, Isa::registers == 32 ? 8 : 4>::rows(*image, row);
+    }
+
+private:
+    static constexpr int reach(int outputs) { return ((outputs - 1) * Stride + Taps - 1) / Step + 1; }
+
+    /// What a block has of an axis: pixels of a, and outputs.
+    struct extent {
+        std::int64_t a_first, a_last, first, last;
+
+        extent(std::int64_t out, std::int64_t most, std::int64_t outputs, std::int64_t a, std::int64_t pixels)
+            : a_first(std::max<std::int64_t>(0, -a)),
+              a_last(pixels - a),
+              first(std::max<std::int64_t>(0, -out)),
+              last(std::min(most, outputs - out)) {}
+        bool reads(std::int64_t i) const { return i >= a_first && i < a_last; }
+        bool writes(std::int64_t i) const { return (Step == 1 || i >= first) && i < last; }
+        bool whole(std::int64_t pixels, std::int64_t outputs) const {
+            return a_first == 0 && a_last >= pixels && first == 0 && last == outputs;
+        }
+    };
+
+    template <class V, int Columns>
+    struct block {
+        using type = typename V::type;
+        static constexpr int outputs = 2 * Columns, filters = Taps * Taps;
+        using every_output = std::make_index_sequence<outputs>;
+
+        const depthwise_image<T>& g;
+        const extent &down, &across;
+
+        TG_INLINE static void rows(const depthwise_image<T>& g, std::int64_t row) {
+            const std::int64_t a_row = (row * Stride - g.pad_top) / Step;
+            const extent down(row, 2, g.out_height, a_row, g.a_height);
+            for (std::int64_t column = Step == 1 ? 0 : -(g.pad_left & 1); column < g.out_width; column += Columns) {
+                const std::int64_t a_column = (column * Stride - g.pad_left) / Step;
+                const extent across(column, Columns, g.out_width, a_column, g.a_width);
+                const block at{g, down, across};
+                const T* const a = g.a + a_row * g.a_row + a_column * g.a_step;
+                T* const out = g.out + row * g.out_row + column * g.out_step;
+                // Larger kernels have no code of their own for blocks within the image.
+                if (Taps == 3 && across.whole(reach(Columns), Columns))
+                    at.template channels<true>(a, out);
+                else
+                    at.template channels<false>(a, out);
+            }
+        }
+        template <bool Inside>
+        TG_INLINE void channels(const T* a, T* out) const {
+            for (std::int64_t c = 0; c < g.channels; c += V::lanes) {
+                if (c + V::lanes > g.channels) c = g.channels - V::lanes; // once more, with the same values
+                sums<Inside>(a + c, out + c, c, std::make_index_sequence<filters>{},
+                             std::make_index_sequence<static_cast<std::size_t>(reach(2))>{}, every_output{});
+            }
+        }
+        // Packs, because g++ does not unroll loops over vectors everywhere.
+        template <bool Inside, std::size_t... F, std::size_t... R, std::size_t... K>
+        TG_INLINE void sums(const T* a, T* out, std::int64_t c, std::index_sequence<F...>, std::index_sequence<R...>,
+                            std::index_sequence<K...>) const {
+            type sum[outputs] = {}, w[filters];
+            (V::load(w[F], g.w + c + static_cast<std::int64_t>(F) * g.channels), ...);
+            (row<Inside, static_cast<int>(R)>(a + static_cast<std::int64_t>(R) * g.a_row, sum, w,
+                                              std::make_index_sequence<static_cast<std::size_t>(reach(Columns))>{}),
+             ...);
+            (finish<Inside, static_cast<int>(K)>(out, sum[K], c), ...);
+        }
+        template <bool Inside, int R, std::size_t... P>
+        TG_INLINE void row(const T* a, type (&sum)[outputs], const type (&w)[filters],
+                           std::index_sequence<P...>) const {
+            if (!down.reads(R)) return;
+            (pixel<Inside, R, static_cast<int>(P)>(a + static_cast<std::int64_t>(P) * g.a_step, sum, w, every_output{}),
+             ...);
+        }
+        template <bool Inside, int R, int P, std::size_t... K>
+        TG_INLINE void pixel(const T* a, type (&sum)[outputs], const type (&w)[filters],
+                             std::index_sequence<K...>) const {
+            if (!Inside && !across.reads(P)) return;
+            type x;
+            V::load(x, a);
+            (tap<R * Step - static_cast<int>(K) / Columns * Stride, P * Step - static_cast<int>(K) % Columns * Stride>(
+                 sum[K], x, w),
+             ...);
+        }
+        template <int U, int W>
+        TG_INLINE static void tap(type& sum, const type& x, const type (&w)[filters]) {
+            if constexpr (U >= 0 && U < Taps && W >= 0 && W < Taps) V::multiply_add(sum, x, w[U * Taps + W]);
+        }
+        template <bool Inside, int K>
+        TG_INLINE void finish(T* out, type& sum, std::int64_t c) const {
+            constexpr int i = K / Columns, j = K % Columns;
+            if (!down.writes(i) || (!Inside && !across.writes(j))) return;
+            if (g.bias != nullptr) {
+                type bias;
+                V::load(bias, g.bias + c);
+                sum += bias;
+            }
+            if (g.relu) sum = sum <= type{} ? type{} : sum; // keeps NaN
+            V::store(out + i * g.out_row + j * g.out_step, sum);
+        }
+    };
+};
+
+/// The kernel for blocks of a pass; null where the shape has none.
+template <class T>
+auto depthwise_block_kernel(const convolution_geometry& g, bool forward) {
+    using kernel = void (*)(const depthwise_image<T>*, std::int64_t);
+    const auto of = []<int Taps, int Stride, int Step>(std::integer_sequence<int, Taps, Stride, Step>) -> kernel {
+        return &dispatch_fused<depthwise_block_body<T, Taps, Stride, Step>, const depthwise_image<T>*, std::int64_t>;
+    };
+    const std::int64_t taps = g.kernel_height, stride = g.stride_height;
+    const bool square =
+        g.kernel_width == taps && g.stride_width == stride && g.dilation_height == 1 && g.dilation_width == 1;
+    if (!square || g.in_channels < active_tile_kernels<T>().lanes) return kernel{};
+    if (stride == 1 && taps == 3) return of(std::integer_sequence<int, 3, 1, 1>{});
+    if (stride == 1 && taps == 5) return of(std::integer_sequence<int, 5, 1, 1>{});
+    if (stride == 2 && taps == 3)
+        return forward ? of(std::integer_sequence<int, 3, 2, 1>{}) : of(std::integer_sequence<int, 3, 1, 2>{});
+    return kernel{};
+}
+
+/// A pass in blocks: a is x or dy, out is y or dx. False where the shape has none.
+template <class T>
+bool depthwise_in_blocks(const convolution_geometry& g, bool forward, const T* a, const T* w, T* out,
+                         const convolution_epilogue<T>& epilogue, bool parallel) {
+    const auto run = depthwise_block_kernel<T>(g, forward);
+    if (run == nullptr) return false;
+    const std::int64_t step = forward ? g.in_channels : -g.in_channels;
+    depthwise_image<T> all{};
+    all.w = w;
+    all.bias = epilogue.bias;
+    all.relu = epilogue.relu;
+    all.channels = g.in_channels;
+    all.a_step = all.out_step = step;
+    all.a_height = forward ? g.in_height : g.out_height;
+    all.a_width = forward ? g.in_width : g.out_width;
+    all.a_row = all.a_width * step;
+    all.out_height = forward ? g.out_height : g.in_height;
+    all.out_width = forward ? g.out_width : g.in_width;
+    all.out_row = all.out_width * step;
+    all.pad_top = forward ? g.pad_top : g.pad_top + g.in_height - 1 - (g.out_height - 1) * g.stride_height;
+    all.pad_left = forward ? g.pad_left : g.pad_left + g.in_width - 1 - (g.out_width - 1) * g.stride_width;
+    const std::int64_t first = forward || g.stride_height == 1 ? 0 : -(all.pad_top & 1);
+    const std::int64_t blocks = divide_up(all.out_height - first, 2);
+    const auto image_of = [&](auto* images, std::int64_t i, std::int64_t pixels) {
+        return images + (forward ? i * pixels : (i + 1) * pixels - 1) * g.in_channels;
+    };
+    for_tasks(g.batch * blocks, parallel, [&](std::int64_t task, int) {
+        const std::int64_t i = task / blocks, row = first + task % blocks * 2;
+        depthwise_image<T> image = all;
+        image.a = image_of(a, i, all.a_height * all.a_width);
+        image.out = image_of(out, i, all.out_height * all.out_width);
+        run(&image, row);
+        if (epilogue.next != nullptr)
+            epilogue.next->on_rows((i * all.out_height + row) * all.out_width,
+                                   std::min<std::int64_t>(2, all.out_height - row) * all.out_width);
+    });
+    if (epilogue.next != nullptr) epilogue.next->done = true;
+    return true;
+}
+
+} // namespace tapegraph::cpu::detail
+TG_ROUNDS_EACH_END
