@@ -68,20 +68,20 @@ struct depthwise_body {
     TG_INLINE static void run(const depthwise_axis& rows, const depthwise_axis& columns, const T* a, std::int64_t a_row,
                               const T* b, std::int64_t b_row, std::int64_t pixel, std::int64_t next, std::int64_t apart,
                               T* out) {
-        with_vectors<Isa::vector_bytes>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
+        with_vectors<Isa, Isa::vector_bytes>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
     }
 
 private:
     // Vectors that are no wider than the channels; the last one may overlap the one before.
-    template <int Bytes>
+    template <class Isa, int Bytes>
     TG_INLINE static void with_vectors(const depthwise_axis& rows, const depthwise_axis& columns, const T* a,
                                        std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t pixel,
                                        std::int64_t next, std::int64_t apart, T* out) {
         using v = vector<T, Bytes>;
         if constexpr (v::lanes > 1)
             if (pixel < v::lanes)
-                return with_vectors<Bytes / 2>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
-        if constexpr (Outputs > 1) {
+                return with_vectors<Isa, Bytes / 2>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
+        if constexpr (Outputs == 8 && Bytes == Isa::vector_bytes) { // elsewhere it saves little
             // One step in a is one tap or one output; in the input's gradient they go in opposite directions.
             const std::int64_t step = columns.step_a * pixel, last = Outputs - 1;
             const bool meet = columns.step_b == 1 && (step == next || step == -next);

@@ -94,57 +94,42 @@ private:
     }
 };
 
-/// The same for all nine taps of a 3 x 3 kernel, whose rows of x are `apart` elements from one another: dy is read
-/// once for them, and each row of x once less from beyond the first-level cache. Sums [9, channels] are added in the
-/// same order.
+/// One row of dy, and the rows of x that the three rows of a 3 x 3 kernel read, null outside the image.
 template <class T>
+struct depthwise_nine_rows {
+    const T *dy, *x[3];
+    T* sums; // [9, channels]
+};
+
+/// The products of outputs [first, last) of such a row, added to their sums. A number of dy is read once for nine taps,
+/// and where the next output begins at the next tap (Adjacent), so is a number of x for three.
+template <class T, bool Adjacent>
 struct depthwise_nine_body {
     template <class Isa>
-    TG_INLINE static void run(const convolution_geometry* geometry, const T* x, std::int64_t apart, const T* dy,
-                              T* sums) {
-        strips<Isa::vector_bytes>(*geometry, 0, x, apart, dy, sums);
+    TG_INLINE static void run(const convolution_geometry* geometry, const depthwise_nine_rows<T>* rows,
+                              std::int64_t first, std::int64_t last) {
+        strips<Isa::vector_bytes>(*geometry, *rows, 0, first, last);
     }
 
 private:
     template <int Bytes>
-    TG_INLINE static void strips(const convolution_geometry& g, std::int64_t c, const T* x, std::int64_t apart,
-                                 const T* dy, T* sums) {
+    TG_INLINE static void strips(const convolution_geometry& g, const depthwise_nine_rows<T>& rows, std::int64_t c,
+                                 std::int64_t first, std::int64_t last) {
         using v = vector<T, Bytes>;
         if constexpr (Bytes == 64) // two of them for 18 of 32 registers
-            for (; c + 2 * v::lanes <= g.in_channels; c += 2 * v::lanes)
-                strip<v, 2>(g, x + c, apart, dy + c, sums + c, std::make_index_sequence<3>{},
-                            std::make_index_sequence<9>{});
-        for (; c + v::lanes <= g.in_channels; c += v::lanes)
-            strip<v, 1>(g, x + c, apart, dy + c, sums + c, std::make_index_sequence<3>{},
-                        std::make_index_sequence<9>{});
-        if constexpr (v::lanes > 1) strips<Bytes / 2>(g, c, x, apart, dy, sums);
+            for (; c + 2 * v::lanes <= g.in_channels; c += 2 * v::lanes) one<v, 2>(g, rows, c, first, last);
+        for (; c + v::lanes <= g.in_channels; c += v::lanes) one<v, 1>(g, rows, c, first, last);
+        if constexpr (v::lanes > 1) strips<Bytes / 2>(g, rows, c, first, last);
     }
-    // K counts the taps, each of `Vectors` vectors.
-    template <class V, int Vectors, std::size_t... I, std::size_t... K>
-    TG_INLINE static void strip(const convolution_geometry& g, const T* x, std::int64_t apart, const T* dy, T* sums,
-                                std::index_sequence<I...>, std::index_sequence<K...>) {
-        const std::int64_t channels = g.in_channels, step = g.stride_width * channels;
-        const std::int64_t tap = g.dilation_width * channels;
-        depthwise_outputs of[3], common{0, g.out_width};
-        for (int i = 0; i < 3; ++i) {
-            const std::int64_t at = i * g.dilation_width - g.pad_left;
-            of[i] = outputs_within(divide_up(std::max<std::int64_t>(0, -at), g.stride_width),
-                                   floor_divide(g.in_width - 1 - at, g.stride_width) + 1, g.out_width);
-            common = {std::max(common.first, of[i].first), std::min(common.last, of[i].last)};
-        }
-        common.last = std::max(common.first, common.last);
-        const T* const first = x - g.pad_left * channels;
-        vectors<V, Vectors> sum[9], q;
-        (sum[K].load(sums + static_cast<std::int64_t>(K) * channels), ...);
-        const T* rows[3] = {(first + common.first * step + static_cast<std::int64_t>(I) * apart)...};
-        for (std::int64_t j = common.first; j < common.last; ++j) {
-            q.load(dy + j * channels);
-            (sum[K].add(q, rows[K / 3] + static_cast<std::int64_t>(K % 3) * tap), ...);
-            ((rows[I] += step), ...);
-        }
-        (at_border<I>(sum, of[I], common, first + static_cast<std::int64_t>(I) * tap, apart, step, dy, channels), ...);
-        (sum[K].store(sums + static_cast<std::int64_t>(K) * channels), ...);
+    template <class V, int Vectors>
+    TG_INLINE static void one(const convolution_geometry& g, const depthwise_nine_rows<T>& rows, std::int64_t c,
+                              std::int64_t first, std::int64_t last) {
+        if (rows.x[0] != nullptr && rows.x[1] != nullptr && rows.x[2] != nullptr)
+            strip<V, Vectors, true>(g, rows, c).add(first, last);
+        else
+            strip<V, Vectors, false>(g, rows, c).add(first, last);
     }
+
     template <class V, int Vectors>
     struct vectors {
         typename V::type of[Vectors];
@@ -154,27 +139,96 @@ private:
         TG_INLINE void store(T* to) const {
             for (int k = 0; k < Vectors; ++k) V::store(to + k * V::lanes, of[k]);
         }
-        TG_INLINE void add(const vectors& q, const T* from) {
-            vectors x;
-            x.load(from);
-            for (int k = 0; k < Vectors; ++k) V::multiply_add(of[k], q.of[k], x.of[k]);
+        TG_INLINE void add(const vectors& a, const vectors& b) {
+            for (int k = 0; k < Vectors; ++k) V::multiply_add(of[k], a.of[k], b.of[k]);
         }
     };
-    // What a border leaves of the taps of a column.
-    template <std::size_t I, class V>
-    TG_INLINE static void at_border(V (&sum)[9], const depthwise_outputs& of, const depthwise_outputs& common,
-                                    const T* x, std::int64_t apart, std::int64_t step, const T* dy,
-                                    std::int64_t channels) {
-        V q;
-        for (std::int64_t j = of.first; j < of.last; ++j) {
-            if (j == common.first) j = common.last;
-            if (j >= of.last) break;
-            q.load(dy + j * channels);
-            sum[I].add(q, x + j * step);
-            sum[I + 3].add(q, x + j * step + apart);
-            sum[I + 6].add(q, x + j * step + 2 * apart);
+
+    /// The channels of a vector. Inside: all rows of x are.
+    template <class V, int Vectors, bool Inside>
+    struct strip {
+        using type = vectors<V, Vectors>;
+        const std::int64_t channels, width, stride, dilation, pad;
+        const T *dy, *x[3];
+        T* sums;
+        type sum[9], by[3] = {};
+
+        TG_INLINE strip(const convolution_geometry& g, const depthwise_nine_rows<T>& rows, std::int64_t c)
+            : channels(g.in_channels),
+              width(g.in_width),
+              stride(g.stride_width),
+              dilation(g.dilation_width),
+              pad(g.pad_left),
+              dy(rows.dy + c),
+              x{from(rows.x[0], c), from(rows.x[1], c), from(rows.x[2], c)},
+              sums(rows.sums + c) {}
+
+        TG_INLINE void add(std::int64_t first, std::int64_t last) {
+            load_sums(std::make_index_sequence<9>{});
+            if constexpr (Adjacent) {
+                next(first);
+                column<0>(first - pad);
+                if (last - first > 1) {
+                    next(first + 1);
+                    column<0, 1>(first + 1 - pad);
+                    for (std::int64_t j = first + 2; j < last; ++j) {
+                        next(j);
+                        column<0, 1, 2>(j - pad);
+                    }
+                    by[2] = by[1];
+                    by[1] = by[0];
+                    column<1, 2>(last - pad);
+                } else {
+                    by[1] = by[0];
+                    column<1>(last - pad);
+                }
+                by[2] = by[1];
+                column<2>(last + 1 - pad);
+            } else {
+                for (std::int64_t j = first; j < last; ++j) {
+                    by[0].load(dy + j * channels);
+                    by[2] = by[1] = by[0];
+                    column<0>(j * stride - pad);
+                    column<1>(j * stride - pad + dilation);
+                    column<2>(j * stride - pad + 2 * dilation);
+                }
+            }
+            store_sums(std::make_index_sequence<9>{});
         }
-    }
+
+    private:
+        TG_INLINE static const T* from(const T* row, std::int64_t c) {
+            return Inside || row != nullptr ? row + c : nullptr;
+        }
+        // by[v] is what tap v meets in a column of x.
+        TG_INLINE void next(std::int64_t j) {
+            by[2] = by[1];
+            by[1] = by[0];
+            by[0].load(dy + j * channels);
+        }
+        template <int... Taps>
+        TG_INLINE void column(std::int64_t at) {
+            if (at < 0 || at >= width) return;
+            row<0, Taps...>(at * channels);
+            row<1, Taps...>(at * channels);
+            row<2, Taps...>(at * channels);
+        }
+        template <int Row, int... Taps>
+        TG_INLINE void row(std::int64_t at) {
+            if (!Inside && x[Row] == nullptr) return;
+            type value;
+            value.load(x[Row] + at);
+            (sum[3 * Row + Taps].add(value, by[Taps]), ...);
+        }
+        template <std::size_t... K>
+        TG_INLINE void load_sums(std::index_sequence<K...>) {
+            (sum[K].load(sums + static_cast<std::int64_t>(K) * channels), ...);
+        }
+        template <std::size_t... K>
+        TG_INLINE void store_sums(std::index_sequence<K...>) {
+            (sum[K].store(sums + static_cast<std::int64_t>(K) * channels), ...);
+        }
+    };
 };
 
 /// The number of parts into which the rows of dy are divided, each with sums of its own.
@@ -191,19 +245,32 @@ template <class T>
 void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, T* sums, bool parallel) {
     const std::int64_t channels = g.in_channels, filters = g.kernel_height * g.kernel_width * channels;
     const std::int64_t rows = g.batch * g.out_height, parts = depthwise_parts(g);
-    // Shorter vectors have 16 registers, and read a line in parts.
-    const bool nine =
-        g.kernel_height == 3 && g.kernel_width == 3 && active_instruction_set() == instruction_set::avx512;
+    const bool nine = g.kernel_height == 3 && g.kernel_width == 3;
+    const bool adjacent = g.stride_width == 1 && g.dilation_width == 1;
+    // Vectors that are shorter than a line read the rest of it next: so few outputs that it is still in the cache.
+    const bool lines = active_instruction_set() == instruction_set::avx512;
+    const std::int64_t run = lines ? g.out_width : equal_part(g.out_width, 8);
     for_tasks(parts, parallel, [&](std::int64_t part, int) {
         T* const own = sums + part * filters;
         std::fill_n(own, filters, T(0));
         for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
             const std::int64_t image = row / g.out_height;
             const std::int64_t top = row % g.out_height * g.stride_height - g.pad_top;
-            if (nine && top >= 0 && top + 2 * g.dilation_height < g.in_height) {
-                dispatch_fused<depthwise_nine_body<T>>(&g, x + (image * g.in_height + top) * g.in_width * channels,
-                                                       g.dilation_height * g.in_width * channels,
-                                                       dy + row * g.out_width * channels, own);
+            if (nine) {
+                depthwise_nine_rows<T> rows_of{dy + row * g.out_width * channels, {}, own};
+                for (std::int64_t u = 0; u < 3; ++u) {
+                    const std::int64_t at = top + u * g.dilation_height;
+                    if (at >= 0 && at < g.in_height)
+                        rows_of.x[u] = x + (image * g.in_height + at) * g.in_width * channels;
+                }
+                for (std::int64_t first = 0; first < g.out_width; first += run) {
+                    const std::int64_t last = std::min(first + run, g.out_width);
+                    const depthwise_nine_rows<T>* const p = &rows_of;
+                    if (adjacent)
+                        dispatch_fused<depthwise_nine_body<T, true>>(&g, p, first, last);
+                    else
+                        dispatch_fused<depthwise_nine_body<T, false>>(&g, p, first, last);
+                }
                 continue;
             }
             for (std::int64_t u = 0; u < g.kernel_height; ++u) {
