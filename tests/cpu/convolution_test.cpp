@@ -211,6 +211,28 @@ TEST_CASE("convolution: depthwise, several runs of outputs, strips of channels a
     check_everywhere<float>({1, 5, 2, 80, 3, 3, 5, 4, 80, 1, 1, 1, 2, 1, 1, 80});
     check_everywhere<double>({3, 40, 60, 9, 3, 3, 40, 60, 9, 1, 1, 1, 1, 1, 1, 9});
 }
+TEST_CASE("convolution: depthwise, blocks of two rows") {
+    // Images that are less than a block, one, and a block and a bit; padding by less than, as much as and more than a kernel
+    for (const std::int64_t side : {1, 2, 7, 8, 17})
+        for (const std::int64_t pad : {0, 1, 3, 4})
+            for (const std::int64_t kernel : {3, 5, 7})
+                for (const std::int64_t stride : {1, 2}) {
+                    const std::int64_t width = side + 3, channels = 13 + 4 * pad + side % 3; // from 14 to 31
+                    const padding same{pad, pad}, less{pad, std::max<std::int64_t>(0, pad - 1)};
+                    const std::int64_t rows = extent(side, kernel, stride, 1, less);
+                    const std::int64_t columns = extent(width, kernel, stride, 1, same);
+                    check_everywhere<float>({2, side, width, channels, kernel, kernel, rows, columns, channels, stride,
+                                             stride, pad, pad, 1, 1, channels});
+                }
+    // Blocks of the input's gradient that begin before the image: stride 2, first outputs at odd places
+    check_everywhere<float>({1, 23, 23, 17, 3, 3, 14, 14, 17, 2, 2, 3, 3, 1, 1, 17});
+    check_everywhere<float>({1, 8, 22, 40, 3, 3, 4, 11, 40, 2, 2, 0, 0, 1, 1, 40}); // same padding of an even image
+    check_everywhere<float>({1, 9, 21, 33, 3, 3, 5, 10, 33, 2, 2, 1, 0, 1, 1, 33});
+    check_everywhere<double>({2, 9, 21, 8, 3, 3, 5, 11, 8, 2, 2, 1, 1, 1, 1, 8});
+    check_everywhere<double>({2, 9, 11, 13, 5, 5, 9, 11, 13, 1, 1, 2, 2, 1, 1, 13});
+    // An output whose sum is of one tap, and one of none
+    check_everywhere<float>({1, 1, 1, 16, 3, 3, 7, 5, 16, 1, 1, 4, 3, 1, 1, 16});
+}
 
 TEST_CASE("convolution: sizes") {
     // batch, in height, width, channels, kernel, out height, width, channels

@@ -62,6 +62,8 @@ private:
         using type = typename V::type;
         static constexpr int outputs = 2 * Columns, filters = Taps * Taps;
         using every_output = std::make_index_sequence<outputs>;
+        using every_pixel = std::make_index_sequence<static_cast<std::size_t>(reach(Columns))>;
+        using every_tap = std::make_index_sequence<static_cast<std::size_t>(Taps)>;
 
         const depthwise_image<T>& g;
         const extent &down, &across;
@@ -94,11 +96,25 @@ private:
         template <bool Inside, std::size_t... F, std::size_t... R, std::size_t... K>
         TG_INLINE void sums(const T* a, T* out, std::int64_t c, std::index_sequence<F...>, std::index_sequence<R...>,
                             std::index_sequence<K...>) const {
-            type sum[outputs] = {}, w[filters];
-            (V::load(w[F], g.w + c + static_cast<std::int64_t>(F) * g.channels), ...);
-            (row<Inside, static_cast<int>(R)>(a + static_cast<std::int64_t>(R) * g.a_row, sum, w,
-                                              std::make_index_sequence<static_cast<std::size_t>(reach(Columns))>{}),
-             ...);
+            type sum[outputs] = {};
+            if constexpr (Taps == 3) {
+                type w[filters];
+                (V::load(w[F], g.w + c + static_cast<std::int64_t>(F) * g.channels), ...);
+                (row<Inside, static_cast<int>(R)>(a + static_cast<std::int64_t>(R) * g.a_row, sum, w, every_pixel{}),
+                 ...);
+            } else {
+                for (std::int64_t i = std::max<std::int64_t>(0, down.a_first),
+                                  end = std::min<std::int64_t>(Taps + 1, down.a_last);
+                     i < end; ++i) {
+                    const T *const from = a + i * g.a_row, *const w = g.w + c + i * Taps * g.channels;
+                    if (i == 0)
+                        line<true, false>(from, w, sum, every_tap{}, every_pixel{});
+                    else if (i < Taps)
+                        line<true, true>(from, w, sum, every_tap{}, every_pixel{});
+                    else
+                        line<false, true>(from, w, sum, every_tap{}, every_pixel{});
+                }
+            }
             (finish<Inside, static_cast<int>(K)>(out, sum[K], c), ...);
         }
         template <bool Inside, int R, std::size_t... P>
@@ -121,6 +137,32 @@ private:
         template <int U, int W>
         TG_INLINE static void tap(type& sum, const type& x, const type (&w)[filters]) {
             if constexpr (U >= 0 && U < Taps && W >= 0 && W < Taps) V::multiply_add(sum, x, w[U * Taps + W]);
+        }
+        // A row of a for two rows of outputs: row i of the filter, at w, for the first, and the one before for the second.
+        template <bool First, bool Second, std::size_t... J, std::size_t... P>
+        TG_INLINE void line(const T* a, const T* w, type (&sum)[outputs], std::index_sequence<J...>,
+                            std::index_sequence<P...>) const {
+            type first[Taps], second[Taps];
+            if constexpr (First) (V::load(first[J], w + static_cast<std::int64_t>(J) * g.channels), ...);
+            if constexpr (Second) (V::load(second[J], w + (static_cast<std::int64_t>(J) - Taps) * g.channels), ...);
+            (place<First, Second, static_cast<int>(P)>(a + static_cast<std::int64_t>(P) * g.a_step, first, second, sum,
+                                                       std::make_index_sequence<static_cast<std::size_t>(Columns)>{}),
+             ...);
+        }
+        template <bool First, bool Second, int P, std::size_t... K>
+        TG_INLINE void place(const T* a, const type (&first)[Taps], const type (&second)[Taps], type (&sum)[outputs],
+                             std::index_sequence<K...>) const {
+            if (!across.reads(P)) return;
+            type x;
+            V::load(x, a);
+            const auto add = [&]<int W>(std::integral_constant<int, W>, type & one, type & two)
+                __attribute__((always_inline)) {
+                if constexpr (W >= 0 && W < Taps) {
+                    if constexpr (First) V::multiply_add(one, x, first[W]);
+                    if constexpr (Second) V::multiply_add(two, x, second[W]);
+                }
+            };
+            (add(std::integral_constant<int, P - static_cast<int>(K)>{}, sum[K], sum[Columns + K]), ...);
         }
         template <bool Inside, int K>
         TG_INLINE void finish(T* out, type& sum, std::int64_t c) const {
@@ -150,6 +192,7 @@ auto depthwise_block_kernel(const convolution_geometry& g, bool forward) {
     if (!square || g.in_channels < active_tile_kernels<T>().lanes) return kernel{};
     if (stride == 1 && taps == 3) return of(std::integer_sequence<int, 3, 1, 1>{});
     if (stride == 1 && taps == 5) return of(std::integer_sequence<int, 5, 1, 1>{});
+    if (stride == 1 && taps == 7) return of(std::integer_sequence<int, 7, 1, 1>{});
     if (stride == 2 && taps == 3)
         return forward ? of(std::integer_sequence<int, 3, 2, 1>{}) : of(std::integer_sequence<int, 3, 1, 2>{});
     return kernel{};

@@ -108,24 +108,25 @@ struct depthwise_nine_body {
     template <class Isa>
     TG_INLINE static void run(const convolution_geometry* geometry, const depthwise_nine_rows<T>* rows,
                               std::int64_t first, std::int64_t last) {
-        strips<Isa::vector_bytes>(*geometry, *rows, 0, first, last);
+        strips<Isa, Isa::vector_bytes>(*geometry, *rows, 0, first, last);
     }
 
 private:
-    template <int Bytes>
+    template <class Isa, int Bytes>
     TG_INLINE static void strips(const convolution_geometry& g, const depthwise_nine_rows<T>& rows, std::int64_t c,
                                  std::int64_t first, std::int64_t last) {
         using v = vector<T, Bytes>;
         if constexpr (Bytes == 64) // two of them for 18 of 32 registers
-            for (; c + 2 * v::lanes <= g.in_channels; c += 2 * v::lanes) one<v, 2>(g, rows, c, first, last);
-        for (; c + v::lanes <= g.in_channels; c += v::lanes) one<v, 1>(g, rows, c, first, last);
-        if constexpr (v::lanes > 1) strips<Bytes / 2>(g, rows, c, first, last);
+            for (; c + 2 * v::lanes <= g.in_channels; c += 2 * v::lanes) one<v, 2, true>(g, rows, c, first, last);
+        for (; c + v::lanes <= g.in_channels; c += v::lanes)
+            one<v, 1, Bytes == Isa::vector_bytes>(g, rows, c, first, last);
+        if constexpr (v::lanes > 1) strips<Isa, Bytes / 2>(g, rows, c, first, last);
     }
-    template <class V, int Vectors>
+    template <class V, int Vectors, bool Widest>
     TG_INLINE static void one(const convolution_geometry& g, const depthwise_nine_rows<T>& rows, std::int64_t c,
                               std::int64_t first, std::int64_t last) {
-        if (rows.x[0] != nullptr && rows.x[1] != nullptr && rows.x[2] != nullptr)
-            strip<V, Vectors, true>(g, rows, c).add(first, last);
+        if (Widest && rows.x[0] != nullptr && rows.x[1] != nullptr && rows.x[2] != nullptr)
+            strip<V, Vectors, Widest>(g, rows, c).add(first, last);
         else
             strip<V, Vectors, false>(g, rows, c).add(first, last);
     }
@@ -247,9 +248,10 @@ void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const 
     const std::int64_t rows = g.batch * g.out_height, parts = depthwise_parts(g);
     const bool nine = g.kernel_height == 3 && g.kernel_width == 3;
     const bool adjacent = g.stride_width == 1 && g.dilation_width == 1;
-    // Vectors that are shorter than a line read the rest of it next: so few outputs that it is still in the cache.
-    const bool lines = active_instruction_set() == instruction_set::avx512;
-    const std::int64_t run = lines ? g.out_width : equal_part(g.out_width, 8);
+    // Where channels need several strips of vectors, so few outputs that what the next strip reads is still near.
+    const bool longest = active_instruction_set() == instruction_set::avx512;
+    const std::int64_t strip = active_tile_kernels<T>().lanes * (longest ? 2 : 1);
+    const std::int64_t run = equal_part(g.out_width, channels <= strip ? g.out_width : longest ? 16 : 8);
     for_tasks(parts, parallel, [&](std::int64_t part, int) {
         T* const own = sums + part * filters;
         std::fill_n(own, filters, T(0));
