@@ -80,11 +80,11 @@ pairs compare(std::int64_t batch, std::initializer_list<std::int64_t> rest) {
 /// What follows is elementwise with numbers, with a value for each channel, and with another image; in rows that are cut, too.
 struct chains {
     static constexpr void build(trace& t) {
-        const node x = batch_input(t, "x", {40, 13, 5}), w = variable(t, "w", {3, 3, 5, 7}), b = variable(t, "b", {7}),
-                   d = variable(t, "d", {3, 3, 1, 7}), point = variable(t, "point", {1, 1, 7, 7}),
-                   scale = variable(t, "scale", {7});
+        const node x = batch_input(t, "x", {40, 13, 5}), w = variable(t, "w", {3, 3, 5, 9}), b = variable(t, "b", {9}),
+                   d = variable(t, "d", {3, 3, 1, 9}), point = variable(t, "point", {1, 1, 9, 9}),
+                   scale = variable(t, "scale", {9});
         const node first = clip(conv2d(x, w, {.padding = tg::padding::same()}) + b, 0.0, 0.25);
-        const node second = swish(conv2d(first, d, {.padding = tg::padding::same(), .groups = 7}) + b);
+        const node second = swish(conv2d(first, d, {.padding = tg::padding::same(), .groups = 9}) + b);
         const node third = eval(conv2d(second, point) * scale);
         output(t, "y", third + first);
     }

@@ -119,12 +119,22 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
         job.relu = last && epilogue.relu;
         // What follows in memory comes next; after the last panel the first one, for the next block. The tiles
         // fetch it into L2, each a part of it.
-        const std::int64_t depth_of_tile = count * row_k, size = depth_of_tile * layout.width(panel);
+        const std::int64_t size = count * row_k * layout.width(panel);
         const T* ahead = last && p + 1 == last_panel ? first_of_all : job.b + size;
         std::int64_t left = w != nullptr ? 0 : size;
         const auto& run = kernels.run[layout.vectors(panel) - 1];
+        const T* const filters = job.b;
         for (std::int64_t i = 0; i < rows; ++i) {
-            const T* a = source + (i * g.stride_height + u * g.dilation_height) * source_row + group * depth + v;
+            // The kernel rows within the image; where there are none, one of zeros.
+            const std::int64_t top = window.row + i * g.stride_height, below = g.in_height - top, end_u = u + count;
+            const std::int64_t inside = top < 0 ? divide_up(-top, g.dilation_height) : 0;
+            const std::int64_t outside = below > 0 ? divide_up(below, g.dilation_height) : 0;
+            const std::int64_t begin = std::max(u, std::min(inside, end_u - 1));
+            const std::int64_t stop = std::min(end_u, std::max(outside, begin + 1));
+            const std::int64_t depth_of_tile = (stop - begin) * row_k;
+            job.walk.outer = stop - begin;
+            job.b = w != nullptr ? filters : filters + (begin - u) * row_k * layout.width(panel);
+            const T* a = source + (i * g.stride_height + begin * g.dilation_height) * source_row + group * depth + v;
             T* c = y + ((image * g.out_height + row0 + i) * g.out_width + column0) * g.out_channels + channel;
             for_tiles(columns, kernels.rows, [&](std::int64_t first, std::int64_t tile) {
                 job.a = a + first * job.a_row;
