@@ -32,7 +32,7 @@ RECORD = pathlib.Path(__file__).resolve().parent / "built.json"
 NOT_FOLDERS = {"compile_fail", "compilers", "consume", "cute"}
 SMALLEST = 1000  # bytes: what is shorter includes the test of another folder, or does nothing else
 CHOSEN = {"cuda": "cuda/widened_test.cpp", "io": "io/include_order_test.cpp", "nccl": "nccl/sums.cpp", "nn": "nn/initializers_test.cpp",
-          "ops": "ops/stored_elementwise_test.cpp", "profile": "profile/counters_test.cpp", "session": "session/estimator_test.cpp",
+          "ops": "ops/stored_elementwise_test.cpp", "profile": "profile/counters_test.cpp", "session": "session/session_variables_test.cpp",
           "train": "train/history_file_test.cpp"}
 SAYS_NOTHING_NEW = {"direct_convolution"} # a model like those of the programs, for another kernel; --all takes it
 FOR_EACH = "examples/first_program.cpp" # of --share: what every compiler takes

@@ -32,6 +32,13 @@ def write_images(folder, count, side=50):
 
 
 class BatchStudy(studies.StudyTest):
+    def few_images(self, count=2):
+        """Arguments for a data set of few images, which is read and evaluated sooner than the generated one."""
+        data = self.folder / "images"
+        write_images(data / "train", count)
+        write_images(data / "test", 1)
+        return ("--data", data)
+
     def rows(self, out, name="batch_study"):
         return self.table(out / f"{name}.csv", COLUMNS)
 
@@ -90,7 +97,7 @@ class BatchStudy(studies.StudyTest):
         self.refused("--model", "rnn", "--data", self.folder / "texts.csv", *columns, says=["2 classes", "three"])
 
     def test_going_on(self):
-        settings = ("--epochs", 1, "--steps", 1, "--out", self.folder)
+        settings = ("--epochs", 1, "--steps", 1, "--out", self.folder, *self.few_images())
         first = self.done("--batch-sizes", "2", *settings)
         before = self.stored(self.folder)["rows"]
         second = self.done("--batch-sizes", "2,3", *settings)
@@ -124,7 +131,7 @@ class BatchStudy(studies.StudyTest):
     def test_memory_limit(self):
         # A step of 64 images holds 64 x 48 x 48 x 150 floats, 88 MB, of the first layer's values alone, and as much of
         # their gradients, which one of 2 does not.
-        settings = ("--batch-sizes", "2,64", "--steps", 1, "--out", self.folder)
+        settings = ("--batch-sizes", "2,64", "--steps", 1, "--out", self.folder, *self.few_images(32))
         done = self.done(*settings, "--memory-limit", "150M")
         rows = {(r["mode"], r["batch_size"]): r for r in self.rows(self.folder)}
         for mode in ("graph", "eager"):
@@ -204,7 +211,8 @@ class BatchStudy(studies.StudyTest):
 
     def test_a_gpu_that_is_not_there(self):
         # No machine has so many.
-        done = self.done("--device", "cuda:99999", "--modes", "graph", "--batch-sizes", "2,3", "--steps", 1, "--out", self.folder)
+        done = self.done("--device", "cuda:99999", "--modes", "graph", "--batch-sizes", "2,3", "--steps", 1, "--out", self.folder,
+                         *self.few_images())
         self.assertEqual(done.stderr.count("continuing on the CPU"), 1, done.stderr)
         self.assertEqual([r["device"] for r in self.rows(self.folder)], ["cpu", "cpu"])
 
