@@ -10,7 +10,8 @@
 /// two strides,
 ///   out[c] (+)= sum over i, j of a[i, j, c] * b[i, j, c].
 /// Up to eight outputs with the same taps share what is read of the filter, and of a where the next
-/// output begins at the next tap. Multiply-adds are fused, as in products.
+/// output begins at the next tap. Multiply-adds are fused, as in products. The usual kernels of the
+/// first two passes are in cpu_depthwise_block.hpp.
 
 TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu::detail {

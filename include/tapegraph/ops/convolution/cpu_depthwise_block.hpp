@@ -4,10 +4,11 @@
 
 #include <utility>
 
-/// Forward passes and gradients by the input of depthwise convolutions with 3 x 3 and 5 x 5 kernels, in blocks of two
-/// rows of outputs: a vector of a is read once for all taps of all outputs in the block, and of four rows of a, which
-/// the first-level cache seldom holds, each is read for two rows of outputs. Blocks follow one another along the rows,
-/// and go through all channels, so that memory is read and written in the order in which it lies.
+/// Forward passes and gradients by the input of depthwise convolutions with 3 x 3 kernels, and with 5 x 5 and 7 x 7 ones
+/// of stride 1, in blocks of two rows of outputs: a vector of a is read once for all taps of all outputs in the block,
+/// and of the rows of a, which the first-level cache seldom holds, most are read once for two rows of outputs. Blocks
+/// follow one another along the rows, and go through all channels, so that memory is read and written in the order in
+/// which it lies.
 ///
 /// The gradient by the input is a forward pass over images that are gone through from their last pixel: there,
 ///   dx[i, j] = sum over u, v of dy[(i + u - pad) / stride, (j + v - pad) / stride] * w[u, v]
