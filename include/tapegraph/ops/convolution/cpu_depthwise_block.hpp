@@ -29,6 +29,10 @@ struct depthwise_image {
     bool relu;
 };
 
+/// Not for vectors of 16 bytes in 16 registers: programs that compile their kernels need not wait for what few run.
+template <class Isa>
+inline constexpr bool has_depthwise_blocks = Isa::vector_bytes > 16 || Isa::registers > 16;
+
 /// Two rows of outputs from `row` on,
 ///   out[i, j] = sum over u, v of a[(i * Stride + u - pad_top) / Step, (j * Stride + v - pad_left) / Step] * w[u, v].
 /// If Step is 2, row - pad_top is even.
@@ -36,7 +40,8 @@ template <class T, int Taps, int Stride, int Step>
 struct depthwise_block_body {
     template <class Isa>
     TG_INLINE static void run(const depthwise_image<T>* image, std::int64_t row) {
-        block<vector<T, Isa::vector_bytes>, Isa::registers == 32 ? 8 : 4>::rows(*image, row);
+        if constexpr (has_depthwise_blocks<Isa>)
+            block<vector<T, Isa::vector_bytes>, Isa::registers == 32 ? 8 : 4>::rows(*image, row);
     }
 
 private:
@@ -190,6 +195,7 @@ auto depthwise_block_kernel(const convolution_geometry& g, bool forward) {
     const std::int64_t taps = g.kernel_height, stride = g.stride_height;
     const bool square =
         g.kernel_width == taps && g.stride_width == stride && g.dilation_height == 1 && g.dilation_width == 1;
+    if (!has_depthwise_blocks<baseline> && active_instruction_set() == instruction_set::baseline) return kernel{};
     if (!square || g.in_channels < active_tile_kernels<T>().lanes) return kernel{};
     if (stride == 1 && taps == 3) return of(std::integer_sequence<int, 3, 1, 1>{});
     if (stride == 1 && taps == 5) return of(std::integer_sequence<int, 5, 1, 1>{});
