@@ -177,75 +177,88 @@ struct add_bias_body {
     }
 };
 
-#if defined(__FMA__) || defined(__FP_FAST_FMA) || defined(__aarch64__) || defined(__s390x__) ||                        \
-    defined(__ARM_FEATURE_FMA)
-inline constexpr bool baseline_fuses = true;
+/// a * b, which no following sum is fused with.
+template <class V>
+TG_INLINE void product_alone(V& to, const V& a, const V& b) {
+#if defined(__clang__)
+    to = a * b;
+#elif defined(__x86_64__) // g++ takes a barrier of 64 bytes apart
+    to = a * b;
+    __asm__("" : "+v"(to));
 #else
-inline constexpr bool baseline_fuses = false;
+    to = __builtin_assoc_barrier(a * b);
 #endif
-
-/// a * b + c, rounded once where the instruction set has that, else twice, whichever compiler makes it.
-template <class Isa, class T>
-TG_INLINE T fused_sum(T a, T b, T c) {
-    if constexpr (std::is_same_v<Isa, baseline> && !baseline_fuses)
-        return math::detail::mul_add(a, b, c);
-    else if constexpr (sizeof(T) == sizeof(float))
-        return __builtin_fmaf(a, b, c);
-    else
-        return __builtin_fma(a, b, c);
 }
 
-/// e^x for what is at most 0 up to rounding, or NaN; 0 below -87.7.
-template <class Isa, class T>
-TG_INLINE T exp_of_negative(T x) {
+/// e = e^x for what is at most 0 up to rounding, or NaN; 0 below -87.7.
+template <class Isa, class T, class V = vector<T, Isa::vector_bytes>>
+TG_INLINE void exp_of_negative(typename V::type& e, const typename V::type& x) {
+    using type = typename V::type;
     if constexpr (sizeof(T) == sizeof(float)) {
-        using math::detail::traits;
-        // x = k ln 2 + r; the polynomial is that of math::exp, with fewer roundings. At the bound 2^k is 0.
-        const T c = math::detail::select(x < T(-88), T(-88), x);
-        const T t = fused_sum<Isa>(c, T(traits<T>::log2_e), T(traits<T>::round_magic)), k = t - traits<T>::round_magic;
-        const T r = fused_sum<Isa>(-k, T(traits<T>::ln2_low), fused_sum<Isa>(-k, T(traits<T>::ln2_high), c));
-        T q = fused_sum<Isa>(T(0.00138823956f), r, T(0.00836718082f));
-        q = fused_sum<Isa>(q, r, T(0.041667223f));
-        q = fused_sum<Isa>(q, r, T(0.16666539f));
-        q = fused_sum<Isa>(q, r, T(0.49999997f));
-        const T e = fused_sum<Isa>(fused_sum<Isa>(q, r, T(1)), r, T(1));
-        const auto field = math::detail::to_bits(t) - math::detail::to_bits(T(traits<T>::round_magic));
-        return math::detail::product(e, math::detail::from_exponent<T>(field + traits<T>::bias));
+        typedef std::int32_t bits __attribute__((vector_size(Isa::vector_bytes)));
+        // x = k ln 2 + r. The low bits of t are k + 127, the exponent of 2^k; at the bound that is 0. ln 2 as a float
+        // is wrong by 2e-9, so that e is by 3e-9 |x|; what x was rounded by costs 6e-8 |x|.
+        constexpr T magic = math::detail::traits<T>::round_magic + T(127);
+        const type lowest = type{} - T(88), c = lowest > x ? lowest : x; // NaN stays
+        type t = type{} + magic, r = c;
+        V::multiply_add(t, c, T(math::detail::traits<T>::log2_e));
+        V::multiply_add(r, t - magic, T(-0.693147182f));
+        // 1 + r + r^2 q(r) is within 1.1e-7 of e^r.
+        type q = type{} + T(0.00831238f);
+        const auto times_r_plus = [&](T coefficient) __attribute__((always_inline)) {
+            type next = type{} + coefficient;
+            V::multiply_add(next, q, r);
+            q = next;
+        };
+        times_r_plus(T(0.0418914f)), times_r_plus(T(0.1666712f)), times_r_plus(T(0.4999922f));
+        times_r_plus(T(1)), times_r_plus(T(1));
+        product_alone(e, q, reinterpret_cast<type>(reinterpret_cast<bits>(t) << 23));
     } else {
-        return math::exp(x);
+        T values[V::lanes];
+        V::store(values, x);
+        TG_SIMD
+        for (int i = 0; i < V::lanes; ++i) values[i] = math::exp(values[i]);
+        V::load(e, values);
     }
 }
 
 /// Raises scores [keys, columns] to exponentials: `largest` becomes the maximum of each column so far,
 /// `total` the sum of exponentials relative to it, and `factor` what former sums are multiplied by.
+/// Columns are whole vectors, whose maxima and sums stay in registers.
 template <class T>
 struct raise_body {
     template <class Isa>
     TG_INLINE static void run(T* scores, std::int64_t keys, std::int64_t columns, T* largest, T* total, T* factor) {
-        T best[most_queries], sum[most_queries];
-        for (std::int64_t c = 0; c < columns; ++c) best[c] = largest[c], sum[c] = T(0);
-        for (std::int64_t k = 0; k < keys; ++k) {
-            const T* const row = scores + k * columns;
-            TG_SIMD
-            for (std::int64_t c = 0; c < columns; ++c)
-                best[c] = math::detail::select(row[c] > best[c], row[c], best[c]);
-        }
-        for (std::int64_t c = 0; c < columns; ++c) {
-            const T old = largest[c];
-            largest[c] = best[c];
-            best[c] = best[c] == not_seen<T> ? T(0) : best[c]; // nothing seen so far
-            factor[c] = exp_of_negative<Isa>(old - best[c]);
-        }
-        for (std::int64_t k = 0; k < keys; ++k) {
-            T* const row = scores + k * columns;
-            TG_SIMD
-            for (std::int64_t c = 0; c < columns; ++c) {
-                const T e = exp_of_negative<Isa>(row[c] - best[c]);
-                row[c] = e;
-                sum[c] += e;
+        using v = vector<T, Isa::vector_bytes>;
+        using type = typename v::type;
+        for (std::int64_t c = 0; c < columns; c += v::lanes, scores += v::lanes) {
+            // Four maxima, since one would wait for the last.
+            type old, best, second = type{} + not_seen<T>, third = second, fourth = second, x, sum{}, e;
+            v::load(old, largest + c);
+            best = old;
+            std::int64_t k = 0;
+            const auto take = [&](type& most, std::int64_t key) __attribute__((always_inline)) {
+                v::load(x, scores + key * columns);
+                most = x > most ? x : most;
+            };
+            for (; k + 4 <= keys; k += 4) take(best, k), take(second, k + 1), take(third, k + 2), take(fourth, k + 3);
+            for (; k < keys; ++k) take(best, k);
+            second = fourth > second ? fourth : second, best = third > best ? third : best;
+            best = second > best ? second : best;
+            v::store(largest + c, best);
+            best = best == not_seen<T> ? type{} : best; // nothing seen so far
+            for (k = 0; k < keys; ++k) {
+                v::load(x, scores + k * columns);
+                exp_of_negative<Isa, T>(e, x - best);
+                v::store(scores + k * columns, e);
+                sum += e;
             }
+            exp_of_negative<Isa, T>(e, old - best);
+            v::store(factor + c, e);
+            v::load(x, total + c);
+            v::multiply_add(sum, x, e);
+            v::store(total + c, sum);
         }
-        for (std::int64_t c = 0; c < columns; ++c) total[c] = fused_sum<Isa>(total[c], factor[c], sum[c]);
     }
 };
 
@@ -261,19 +274,24 @@ struct drop_body {
 };
 
 /// From scores s and dP [keys, columns] to the weights P = exp(s - largest) inverse and the slopes
-/// P (dP - delta).
+/// P (dP - delta). Columns are whole vectors.
 template <class T>
 struct slopes_body {
     template <class Isa>
     TG_INLINE static void run(T* scores, T* slopes, std::int64_t keys, std::int64_t columns, const T* largest,
                               const T* inverse, const T* delta) {
-        for (std::int64_t k = 0; k < keys; ++k, scores += columns, slopes += columns) {
-            TG_SIMD
-            for (std::int64_t c = 0; c < columns; ++c) {
-                const T p = exp_of_negative<Isa>(scores[c] - largest[c]) * inverse[c];
-                const T d = p * (slopes[c] - delta[c]);
-                scores[c] = p;
-                slopes[c] = math::detail::select(p == T(0), T(0), d); // a key that is not seen may have any number
+        using v = vector<T, Isa::vector_bytes>;
+        typename v::type largest_of, inverse_of, delta_of, x, p, d;
+        for (std::int64_t c = 0; c < columns; c += v::lanes) {
+            v::load(largest_of, largest + c), v::load(inverse_of, inverse + c), v::load(delta_of, delta + c);
+            for (std::int64_t at = c; at < keys * columns; at += columns) {
+                v::load(x, scores + at), v::load(d, slopes + at);
+                exp_of_negative<Isa, T>(p, x - largest_of);
+                p *= inverse_of;
+                d = p * (d - delta_of);
+                d = p == T(0) ? typename v::type{} : d; // a key that is not seen may have any number
+                v::store(scores + at, p);
+                v::store(slopes + at, d);
             }
         }
     }
