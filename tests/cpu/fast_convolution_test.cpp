@@ -34,10 +34,11 @@ std::vector<float> noise(std::int64_t count, std::uint32_t seed) {
 
 using tapegraph::convolution_algorithm;
 
-geometry resolved(const geometry& given, convolution_algorithm algorithm = convolution_algorithm::automatic) {
+geometry resolved(const geometry& given, convolution_algorithm algorithm = convolution_algorithm::automatic,
+                  convolution_pass pass = convolution_pass::forward) {
     if (given.algorithm != convolution_algorithm::automatic) return given;
     geometry g = given; // g++ 12.2 at -O1 changes a parameter that is passed by value before its caller has filled it
-    g.algorithm = cpu::detail::algorithm_for_shape(given, algorithm);
+    g.algorithm = cpu::detail::algorithm_for_shape(given, algorithm, pass);
     return g;
 }
 
@@ -250,7 +251,8 @@ TEST_CASE("fast convolution: an image's results do not depend on the others of i
 TEST_CASE("fast convolution: memory that is planned for a batch does for smaller ones, which may be direct") {
     for (const auto pass :
          {convolution_pass::forward, convolution_pass::input_gradient, convolution_pass::filter_gradient})
-        for (const geometry& of : {same(8, 8, 8, 32, 3, 32), valid(40, 8, 8, 300, 5, 200), same(9, 4, 16, 40, 5, 33)}) {
+        for (const geometry& of : {same(8, 8, 8, 32, 3, 32), valid(40, 8, 8, 300, 5, 200), same(9, 4, 16, 40, 5, 33),
+                                   same(12, 7, 7, 180, 3, 170)}) {
             const auto bytes = [&](std::int64_t batch) {
                 geometry g = of;
                 g.batch = batch;
@@ -261,7 +263,7 @@ TEST_CASE("fast convolution: memory that is planned for a batch does for smaller
 }
 
 TEST_CASE("fast convolution: no images, a NaN, and shapes that stay direct") {
-    geometry g = resolved(same(0, 16, 16, 32, 3, 32));
+    geometry g = resolved(same(0, 16, 16, 32, 3, 32), convolution_algorithm::winograd);
     const std::vector<float> nothing;
     std::vector<float> dw(static_cast<std::size_t>(elements_of_w(g)), 7.0f);
     poisoned workspace(cpu::fast_convolution.workspace(g, convolution_pass::filter_gradient, 2, false) + 64);
@@ -290,16 +292,7 @@ TEST_CASE("fast convolution: no images, a NaN, and shapes that stay direct") {
     CHECK(!taken([](geometry& of) { of.in_channels = 31; }));
     CHECK(!taken([](geometry& of) { of.out_channels = 3; }));
     CHECK(!taken([](geometry& of) { of.pad_left = 3; }));
-    CHECK(!taken([](geometry& of) { of.out_height = 12; })); // 12 tiles
-
-    const auto small = [](std::int64_t batch, std::int64_t outputs) {
-        return resolved(same(batch, outputs, outputs, 32, 3, 32)).algorithm == convolution_algorithm::winograd;
-    };
-    CHECK(small(8, 8)); // 32 tiles in the batch
-    CHECK(!small(7, 8));
-    CHECK(small(32, 4));
-    CHECK(!small(64, 3)); // a tile for 9 outputs
-    CHECK(!small(64, 5)); // four for 25
+    CHECK(!taken([](geometry& of) { of.batch = 0; }));
 
     const auto along = [](const geometry& of) { return resolved(of).algorithm == convolution_algorithm::fourier; };
     CHECK(along(line(1, 140, 64, 20, 121, 64)));
@@ -316,6 +309,43 @@ TEST_CASE("fast convolution: no images, a NaN, and shapes that stay direct") {
     geometry grouped = line(1, 140, 64, 20, 121, 64);
     grouped.groups = 2;
     CHECK(!along(grouped));
+}
+
+TEST_CASE("fast convolution: from which batch on transforms pay, pass by pass") {
+    using enum convolution_pass;
+    // The smallest batch; 0: none.
+    const auto from = [](convolution_pass pass, std::int64_t outputs, std::int64_t channels, std::int64_t kernel = 3) {
+        std::int64_t least = 0;
+        for (std::int64_t batch = 200; batch > 0; --batch) {
+            const auto g = resolved(same(batch, outputs, outputs, channels, kernel, channels),
+                                    convolution_algorithm::automatic, pass);
+            if (g.algorithm == convolution_algorithm::winograd)
+                least = batch;
+            else if (least != 0) // a larger batch never goes back
+                return least;
+        }
+        return least;
+    };
+    // 170 channels are the most whose transformed filters, a million numbers, stay in a cache.
+    CHECK(from(forward, 4, 32) == 4); // 1.75 + 8 / 4 products of 36 against 16 times 9
+    CHECK(from(filter_gradient, 4, 32) == 6);
+    CHECK(from(forward, 4, 512) == 9);
+    CHECK(from(input_gradient, 4, 512) == 27);
+    CHECK(from(forward, 7, 512) == 4);
+    CHECK(from(input_gradient, 7, 512) == 12);
+    CHECK(from(forward, 8, 170) == 1);
+    CHECK(from(forward, 8, 171) == 3);
+    CHECK(from(filter_gradient, 8, 170) == 2);
+    CHECK(from(filter_gradient, 8, 171) == 7);
+    CHECK(from(forward, 3, 32) == 17); // a tile for 9 outputs
+    CHECK(from(forward, 5, 32) == 0);  // four for 25
+    CHECK(from(forward, 2, 256) == 0);
+    CHECK(from(forward, 9, 96, 5) == 1);
+    CHECK(from(input_gradient, 9, 200, 5) == 4);
+    for (std::int64_t outputs = 14; outputs < 40; ++outputs) {
+        CHECK(from(forward, outputs, 512) == 1); // so that predictions of images do not depend on their batch
+        CHECK((from(filter_gradient, outputs, 512) == 1) == (outputs >= 23));
+    }
 }
 
 } // namespace fast_convolution_test

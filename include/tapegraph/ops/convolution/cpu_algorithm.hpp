@@ -60,26 +60,27 @@ inline convolution_choice& chosen_convolution() {
     static convolution_choice choice;
     return choice;
 }
-/// The algorithm of a convolution of T: the one its geometry requests, or else the process's, where
+/// The algorithm of a pass of a convolution of T: the one its geometry requests, or else the process's, where
 /// the shape allows it.
 template <class T>
-convolution_algorithm resolved(const convolution_geometry& g) {
+convolution_algorithm resolved(const convolution_geometry& g, convolution_pass pass) {
     if constexpr (!std::is_same_v<T, float>) return convolution_algorithm::direct;
     const bool open = g.algorithm == convolution_algorithm::automatic;
-    return algorithm_for_shape(g, open ? chosen_convolution().chosen.load(std::memory_order_relaxed) : g.algorithm);
+    const auto chosen = open ? chosen_convolution().chosen.load(std::memory_order_relaxed) : g.algorithm;
+    return algorithm_for_shape(g, chosen, pass);
 }
 } // namespace detail
 
-/// Resolves the geometry's algorithm, for which memory is planned from here on. Returns its passes;
-/// null means direct sums.
+/// Resolves the geometry's algorithm for a pass, for which memory is planned from here on. Returns its
+/// passes; null means direct sums.
 template <class T>
-const convolution_algorithm_passes* algorithm_for(convolution_geometry& g) {
+const convolution_algorithm_passes* algorithm_for(convolution_geometry& g, convolution_pass pass) {
     if constexpr (std::is_same_v<T, float>) {
         detail::convolution_choice& choice = detail::chosen_convolution();
         if (!choice.memory_planned.load(std::memory_order_relaxed))
             choice.memory_planned.store(true, std::memory_order_relaxed);
     }
-    g.algorithm = detail::resolved<T>(g);
+    g.algorithm = detail::resolved<T>(g, pass);
     return g.algorithm == convolution_algorithm::direct ? nullptr : &fast_convolution;
 }
 

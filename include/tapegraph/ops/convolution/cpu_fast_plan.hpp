@@ -20,17 +20,21 @@ inline bool winograd_can(const convolution_geometry& g) {
            g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_height > 0 && g.in_width > 0 &&
            g.out_height > 0 && g.out_width > 0 && g.in_channels > 0 && g.out_channels > 0;
 }
-/// Whether there are enough channels and outputs for the transforms to pay at any batch size. For
-/// smaller images with well-filled tiles, the batch must have enough tiles to pay for the filters'
-/// transforms, so an image's results are rounded differently in a small batch than in a large one.
-inline bool winograd_pays(const convolution_geometry& g) {
-    constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16, fewest_of_batch = 32, least_gain = 3;
+/// Whether transforms pay, in products of direct sums, by what passes of 164 shapes and batches took
+/// (docs/performance/convolutions.md). The filters are transformed for the whole batch, so that it chooses, too: in a
+/// small one an image's results may be rounded otherwise than in a large one. Those of a forward pass count as where
+/// they are kept and only read: which a program does must not choose, since both modes have the same bits.
+inline bool winograd_pays(const convolution_geometry& g, convolution_pass pass) {
+    constexpr std::int64_t fewest_channels = 32, cached = std::int64_t{1} << 20;
+    constexpr double product = 1.75, kept_in_cache = 8, kept = 20, made_in_cache = 12, made = 60;
     if (g.in_channels < fewest_channels || g.out_channels < fewest_channels) return false;
+    const std::int64_t side = fast_outputs + g.kernel_width - 1, products = side * side;
     const std::int64_t tiles = divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs);
-    if (tiles >= fewest_tiles) return true;
-    const std::int64_t side = fast_outputs + g.kernel_width - 1, made = tiles * side * side;
-    const std::int64_t direct = g.out_height * g.out_width * g.kernel_height * g.kernel_width;
-    return tiles * g.batch >= fewest_of_batch && direct >= least_gain * made;
+    const bool in_cache = products * g.in_channels * g.out_channels <= cached;
+    const double filter =
+        pass == convolution_pass::forward ? (in_cache ? kept_in_cache : kept) : (in_cache ? made_in_cache : made);
+    const auto direct = static_cast<double>(g.batch * g.out_height * g.out_width * g.kernel_height * g.kernel_width);
+    return (product * static_cast<double>(g.batch * tiles) + filter) * static_cast<double>(products) < direct;
 }
 
 /// A long kernel along one dimension, by real Fourier transforms of overlapping tiles. A stride
@@ -95,13 +99,14 @@ inline bool fourier_pays(const convolution_geometry& g) {
            g.batch * g.out_width >= fewest_pixels && line_tiles(g, true).transform != 0;
 }
 
-/// The algorithm for a shape: the requested one, where it applies, otherwise direct sums.
+/// The algorithm for a pass of a shape: the requested one, where it applies, otherwise direct sums.
 /// `automatic` selects the one that pays.
 inline convolution_algorithm algorithm_for_shape(const convolution_geometry& g,
-                                                 convolution_algorithm requested_algorithm) {
+                                                 convolution_algorithm requested_algorithm, convolution_pass pass) {
     using enum convolution_algorithm;
     const bool open = requested_algorithm == automatic;
-    if ((open || requested_algorithm == winograd) && winograd_can(g) && (!open || winograd_pays(g))) return winograd;
+    if ((open || requested_algorithm == winograd) && winograd_can(g) && (!open || winograd_pays(g, pass)))
+        return winograd;
     if ((open || requested_algorithm == fourier) && fourier_can(g) && (!open || fourier_pays(g))) return fourier;
     return direct;
 }

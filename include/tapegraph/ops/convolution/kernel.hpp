@@ -11,6 +11,14 @@
 
 namespace tapegraph {
 
+namespace detail {
+template <class Op>
+inline constexpr cpu::convolution_pass pass_of =
+    std::is_same_v<Op, convolution_input_gradient_op>    ? cpu::convolution_pass::input_gradient
+    : std::is_same_v<Op, convolution_filter_gradient_op> ? cpu::convolution_pass::filter_gradient
+                                                         : cpu::convolution_pass::forward;
+} // namespace detail
+
 template <class Op>
 std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, const buffer_view& to) {
     if (to.type != dtype::f32) return {};
@@ -19,7 +27,7 @@ std::string_view detail::convolution_operation::method_of(const convolution_geom
         if (!method.empty() || current_math_mode() == math_mode::fp32) return method;
         return name_of(current_math_mode());
     }
-    switch (cpu::detail::resolved<float>(g)) {
+    switch (cpu::detail::resolved<float>(g, pass_of<Op>)) {
     case convolution_algorithm::winograd: return "winograd";
     case convolution_algorithm::fourier: return "fourier";
     default: return {};
@@ -50,7 +58,7 @@ namespace detail {
 /// may use direct sums where the batch itself does not.
 template <class T>
 std::size_t convolution_workspace(convolution_geometry g, cpu::convolution_pass pass, bool keeps, std::size_t direct) {
-    const auto* const algorithm = cpu::algorithm_for<T>(g);
+    const auto* const algorithm = cpu::algorithm_for<T>(g, pass);
     return algorithm == nullptr ? direct : std::max(direct, algorithm->workspace(g, pass, thread_count(), keeps));
 }
 template <class T>
@@ -64,14 +72,14 @@ struct kernel<convolution_op, T> {
     static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_op>(c); }
     static std::size_t workspace(const kernel_call& c) {
         convolution_geometry g = shape_of(c);
-        detail::announce_filters<T>(c, g, cpu::algorithm_for<T>(g));
+        detail::announce_filters<T>(c, g, cpu::algorithm_for<T>(g, cpu::convolution_pass::forward));
         return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::forward, c.kept != nullptr);
     }
     static void run(const kernel_call& c) { run(c, {}); }
     static void run(const kernel_call& c, cpu::convolution_epilogue<T> epilogue) {
         epilogue.next = c.next;
         convolution_geometry g = shape_of(c);
-        if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+        if (const auto* algorithm = cpu::algorithm_for<T>(g, cpu::convolution_pass::forward)) {
             if constexpr (std::is_same_v<T, float>)
                 algorithm->forward(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
                                    epilogue, false, detail::kept_filters(c, g, *algorithm));
@@ -97,7 +105,7 @@ struct kernel<convolution_input_gradient_op, T> {
     static void run(const kernel_call& c) {
         convolution_geometry g = shape_of(c);
         const T *const dy = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
-        if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+        if (const auto* algorithm = cpu::algorithm_for<T>(g, cpu::convolution_pass::input_gradient)) {
             if constexpr (std::is_same_v<T, float>) algorithm->input_gradient(g, dy, w, c.out[0].as<T>(), c.workspace);
         } else {
             cpu::convolution_input_gradient<T>(g, dy, w, c.out[0].as<T>(), c.workspace);
@@ -116,7 +124,7 @@ struct kernel<convolution_filter_gradient_op, T> {
     static void run(const kernel_call& c) {
         convolution_geometry g = shape_of(c);
         const T *const x = c.in[0].as<const T>(), *const dy = c.in[1].as<const T>();
-        if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+        if (const auto* algorithm = cpu::algorithm_for<T>(g, cpu::convolution_pass::filter_gradient)) {
             if constexpr (std::is_same_v<T, float>) algorithm->filter_gradient(g, x, dy, c.out[0].as<T>(), c.workspace);
         } else {
             cpu::convolution_filter_gradient<T>(g, x, dy, c.out[0].as<T>(), c.workspace);

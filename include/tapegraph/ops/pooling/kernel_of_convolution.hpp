@@ -24,7 +24,7 @@ namespace detail {
 template <class T>
 convolution_geometry pooled_geometry_as_whole(const kernel_call& c) {
     convolution_geometry g = pooled_geometry(c);
-    g.algorithm = cpu::detail::resolved<T>(unpooled_geometry(c));
+    g.algorithm = cpu::detail::resolved<T>(unpooled_geometry(c), cpu::convolution_pass::forward);
     return g;
 }
 } // namespace detail
@@ -34,7 +34,7 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) {
         const convolution_geometry g = detail::pooled_geometry_as_whole<T>(c);
         convolution_geometry chosen = g;
-        detail::announce_filters<T>(c, g, cpu::algorithm_for<T>(chosen));
+        detail::announce_filters<T>(c, g, cpu::algorithm_for<T>(chosen, cpu::convolution_pass::forward));
         return detail::convolution_workspace<T>(g, cpu::convolution_pass::forward, c.kept != nullptr,
                                                 cpu::convolution_pool_workspace_bytes<T>(g, thread_count()));
     }
@@ -42,7 +42,7 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
         convolution_geometry g = detail::pooled_geometry_as_whole<T>(c);
         const T *const x = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
         const cpu::convolution_epilogue<T> epilogue{c.in[2].as<const T>(), Relu};
-        if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+        if (const auto* algorithm = cpu::algorithm_for<T>(g, cpu::convolution_pass::forward)) {
             if constexpr (std::is_same_v<T, float>)
                 algorithm->forward(g, x, w, c.out[0].as<T>(), c.workspace, epilogue, true,
                                    detail::kept_filters(c, g, *algorithm));
