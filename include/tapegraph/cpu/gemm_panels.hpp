@@ -113,10 +113,12 @@ void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* 
 /// Calls f(first, rows) for `n` rows cut into tiles of at most `most` rows, as equal as possible.
 template <class F>
 TG_INLINE void for_tiles(std::int64_t n, std::int64_t most, const F& f) {
-    const std::int64_t tiles = (n + most - 1) / most;
-    for (std::int64_t t = 0; t < tiles; ++t) {
-        const std::int64_t first = n * t / tiles;
-        f(first, n * (t + 1) / tiles - first);
+    if (n <= 0) return;
+    const std::int64_t tiles = (n + most - 1) / most, rows = n / tiles, longer = n % tiles;
+    for (std::int64_t t = 0, first = 0; t < tiles; ++t) {
+        const std::int64_t count = rows + (t < longer ? 1 : 0);
+        f(first, count);
+        first += count;
     }
 }
 

@@ -149,19 +149,6 @@ struct tile_worker {
                                static_cast<T>(s.scale));
         dispatch<load_body<T>>(at.v, width, of.v + row * s.width, heads * s.width, keys, s.width, T(1));
     }
-    /// Fetches part `i` of `count` of the keys and values that follow these before `last`.
-    void fetch_next_keys(std::int64_t last, std::int64_t i, std::int64_t count) const {
-        constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
-        const std::int64_t next = first_key + most_keys, rows = divide_up(most_keys, count), heads = s.kv_heads();
-        const std::int64_t begin = next + i * rows, end = std::min({begin + rows, next + most_keys, last});
-        const T* const k = of.k + key_row() * s.depth;
-        const T* const v = of.v + key_row() * s.width;
-        for (std::int64_t row = begin; row < end; ++row) {
-            const std::int64_t offset = (row - first_key) * heads;
-            for (std::int64_t c = 0; c < s.depth; c += line) __builtin_prefetch(k + offset * s.depth + c, 0, 2);
-            for (std::int64_t c = 0; c < s.width; c += line) __builtin_prefetch(v + offset * s.width + c, 0, 2);
-        }
-    }
     void end_keys(std::int64_t last) { keys = std::min(most_keys, last - first_key); }
 
     /// scores = scale K Q^T + bias, -infinity where a key is not seen.
@@ -242,7 +229,6 @@ struct tile_worker {
         for (std::int64_t block = begin; block < end; ++block) {
             set_keys(block, last);
             for (std::int64_t i = 0; i < count; ++i) {
-                fetch_next_keys(last, i, count);
                 if (block < ranges[i].first / most_keys || block * most_keys >= ranges[i].last) continue;
                 use(group_first, i, all);
                 end_keys(ranges[i].last);
