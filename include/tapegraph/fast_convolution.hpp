@@ -15,15 +15,16 @@ namespace tapegraph {
 ///     tg::set_convolution_algorithm(tg::convolution_algorithm::direct);
 ///
 /// A layer's `.algorithm` takes precedence. `automatic`, the default, chooses
-/// - `winograd` for kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, with
-///   outputs of at least 16 tiles of 4 by 4 (13 by 13, say) or, where tiles save two thirds of the
-///   products, of at least 32 in the whole batch (8 images of 8 by 8);
+/// - `winograd` for kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, where a
+///   cost model of the pass favours it: forward for all images with outputs of 14 by 14 and more,
+///   for smaller ones and for gradients from some number of images on;
 /// - `fourier` for undilated long kernels along one dimension, any stride as phases, where the whole
 ///   batch has at least 64 outputs of a channel and a cost model favours it;
 /// - direct sums for everything else.
 ///
-/// So an image's rounding depends on its batch where the batch is small or has small images; that
-/// of a line of at most 256 outputs depends on whether it is alone. An algorithm that is named
+/// So an image's rounding depends on its batch where its outputs are fewer than 14 by 14, and its
+/// gradients' where they are fewer than 23 by 23; that of a line of at most 256 outputs depends on
+/// whether it is alone, or in a batch of fewer than 64 outputs. An algorithm that is named
 /// applies to every number of channels and outputs; where it cannot be used (other kernels,
 /// strides, dilations, groups) direct sums are. The algorithms round differently: in two dimensions
 /// with errors of a few 1e-6 of a tile's values where direct sums have 1e-6, along one dimension

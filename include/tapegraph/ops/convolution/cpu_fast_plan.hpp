@@ -20,7 +20,7 @@ inline bool winograd_can(const convolution_geometry& g) {
            g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_height > 0 && g.in_width > 0 &&
            g.out_height > 0 && g.out_width > 0 && g.in_channels > 0 && g.out_channels > 0;
 }
-/// Whether transforms pay, in products of direct sums, by what passes of 164 shapes and batches took
+/// Whether transforms pay, in products of direct sums, by what passes of 145 shapes and batches took
 /// (docs/performance/convolutions.md). The filters are transformed for the whole batch, so that it chooses, too: in a
 /// small one an image's results may be rounded otherwise than in a large one. Those of a forward pass count as where
 /// they are kept and only read: which a program does must not choose, since both modes have the same bits.
