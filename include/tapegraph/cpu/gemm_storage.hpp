@@ -63,7 +63,8 @@ struct storage_gemm_block {
     const storage_gemm_plan& plan;
     const tile_kernels<float>& kernels;
     float *a, *b, *c;
-    const float* bias; // null: none
+    const float* bias;     // null: none
+    const float* packed_b; // all of b's panels, or null
     std::int64_t row, rows, column, columns;
     std::int64_t first_k = 0, k = 0;
 
@@ -84,6 +85,12 @@ struct storage_gemm_block {
         const T* from = g.transpose_b ? g.b + column * g.ldb + first_k : g.b + first_k * g.ldb + column;
         pack_panel_widened(to, layout(), panel, from, g.ldb, g.transpose_b, k);
     }
+    const float* panel_of(std::int64_t panel) const {
+        if (packed_b == nullptr) return b + layout().offset(panel, k);
+        const panel_layout whole{g.n, kernels.lanes};
+        const std::int64_t p = column / (2 * kernels.lanes) + panel;
+        return packed_b + whole.offset(p, g.k) + first_k * whole.width(p);
+    }
     void multiply(std::int64_t tile, std::int64_t panel, const float* packed) const {
         const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
         tile_job<float> job{};
@@ -101,13 +108,14 @@ struct storage_gemm_block {
 
     void add(bool parallel) const {
         const std::int64_t panels = layout().count(), packs = divide_up(tiles(), 4);
-        for_tasks(packs + (plan.shared_b ? panels : 0), parallel && rows > 24, [&](std::int64_t task, int) {
+        const bool packs_b = plan.shared_b && packed_b == nullptr;
+        for_tasks(packs + (packs_b ? panels : 0), parallel && rows > 24, [&](std::int64_t task, int) {
             if (task < packs)
                 for (std::int64_t t = task * 4; t < std::min(tiles(), task * 4 + 4); ++t) pack_a(t);
             else
                 pack_b(task - packs, b + layout().offset(task - packs, k));
         });
-        if (!plan.shared_b) {
+        if (!plan.shared_b && packed_b == nullptr) {
             for_tasks(panels, parallel, [&](std::int64_t panel, int thread) {
                 float* const own = b + thread * 32 * plan.block_k;
                 pack_b(panel, own);
@@ -124,7 +132,7 @@ struct storage_gemm_block {
             const std::int64_t t0 = task / shares, p0 = task % shares;
             for (std::int64_t p = panels * p0 / shares; p < panels * (p0 + 1) / shares; ++p)
                 for (std::int64_t t = tiles() * t0 / groups; t < tiles() * (t0 + 1) / groups; ++t)
-                    multiply(t, p, b + layout().offset(p, k));
+                    multiply(t, p, panel_of(p));
         });
     }
 
@@ -196,10 +204,20 @@ std::size_t gemm_storage_workspace_bytes(const gemm_arguments<T>& given, int thr
     return cut.used();
 }
 
-/// Computes the product `g`, but ignores `accumulate` and `packed_b`. `workspace` is aligned to 64
-/// bytes. With a bias Finish is detail::narrow_rows_biased.
+/// op(b), converted and packed, as gemm_storage takes it: gemm_packed_bytes<float>(n, k) bytes.
+template <storage_type T>
+void gemm_storage_pack_b(const gemm_arguments<T>& g, float* packed) {
+    const panel_layout layout{g.n, active_tile_kernels<float>().lanes};
+    const bool parallel = detail::worth_threads(static_cast<double>(g.n) * static_cast<double>(g.k));
+    parallel_for(layout.count(), parallel, [&](std::int64_t panel) {
+        detail::pack_panel_widened(packed + layout.offset(panel, g.k), layout, panel, g.b, g.ldb, g.transpose_b, g.k);
+    });
+}
+
+/// Computes the product `g`, but ignores `accumulate` and `g.packed_b`. `workspace` is aligned to 64
+/// bytes. With a bias Finish is detail::narrow_rows_biased. `packed_b`: of gemm_storage_pack_b, or null.
 template <storage_type T, class Finish = detail::narrow_rows<T>>
-void gemm_storage(const gemm_arguments<T>& given, void* workspace, const Finish& finish = {}) {
+void gemm_storage(const gemm_arguments<T>& given, void* workspace, const float* packed_b = nullptr) {
     const gemm_arguments<T> g = detail::rows_first(given);
     if (g.m <= 0 || g.n <= 0) return;
     const detail::storage_gemm_plan plan(g);
@@ -218,18 +236,13 @@ void gemm_storage(const gemm_arguments<T>& given, void* workspace, const Finish&
     const bool parallel = detail::worth_threads(detail::multiply_adds(g));
     for (std::int64_t row = 0; row < g.m; row += plan.block_m)
         for (std::int64_t column = 0; column < g.n; column += plan.block_n)
-            detail::storage_gemm_block<T>{g,
-                                          plan,
-                                          kernels,
-                                          a,
-                                          b,
-                                          c,
-                                          bias,
-                                          row,
-                                          std::min(plan.block_m, g.m - row),
-                                          column,
-                                          std::min(plan.block_n, g.n - column)}
-                .run(parallel, finish);
+            detail::storage_gemm_block<T>{g,       plan,
+                                          kernels, a,
+                                          b,       c,
+                                          bias,    packed_b,
+                                          row,     std::min(plan.block_m, g.m - row),
+                                          column,  std::min(plan.block_n, g.n - column)}
+                .run(parallel, Finish{});
 }
 
 } // namespace tapegraph::cpu
