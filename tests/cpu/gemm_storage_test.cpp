@@ -1,4 +1,5 @@
 #include <tapegraph/cpu/gemm_storage.hpp>
+#include <tapegraph/ops/product/kernel_16bit.hpp>
 
 #include <doctest/doctest.h>
 
@@ -76,6 +77,59 @@ TEST_CASE("products of 16-bit elements: a second factor that was packed before g
         CHECK(same_bits<half>(1037, 35, 11, false, false)); // several blocks of rows
     }
     cpu::set_instruction_set(before);
+}
+
+TEST_CASE("products of 16-bit elements keep their second factor from the second run on, while it is unchanged") {
+    constexpr std::int64_t m = 5, n = 33, k = 37;
+    const auto a = noise<half>(m * k, 1);
+    auto b = noise<half>(k * n, 2);
+    std::vector<half> c(m * n);
+    const auto view = [](auto& of, std::int64_t rows, std::int64_t columns) {
+        buffer_view x;
+        x.data = const_cast<half*>(of.data());
+        x.type = dtype::f16;
+        x.rank = 2;
+        x.extents[0] = rows, x.extents[1] = columns;
+        return x;
+    };
+    const buffer_view in[2] = {view(a, m, k), view(b, k, n)}, out = view(c, m, n);
+    const std::int64_t attributes[2] = {0, 0};
+    runtime::content_mark mark, *const marks = &mark;
+    runtime::kept_memory kept;
+    kept.watch(1, &in[1], &marks);
+    kernel_call call;
+    call.in = in, call.inputs = 2, call.out = &out, call.outputs = 1, call.attributes = attributes, call.kept = &kept;
+    using product = runtime::kernel<matmul_op, half>;
+    const auto workspace = memory(product::workspace(call));
+    call.workspace = workspace.get();
+    const std::size_t before = runtime::kept_blocks::instance().bytes(), panels = cpu::gemm_packed_bytes<float>(n, k);
+    CHECK(kept.announced() == panels);
+
+    const bool checked = runtime::content_mark::checked.exchange(false); // otherwise everything is kept at once
+    const auto bytes = [&] { return runtime::kept_blocks::instance().bytes() - before; };
+    const auto right = [&] {
+        std::vector<half> wanted(c.size());
+        cpu::gemm_arguments<half> g{m, n, k, a.data(), k, false, b.data(), n, false, wanted.data(), n};
+        const auto own = memory(cpu::gemm_storage_workspace_bytes(g, thread_count()));
+        cpu::gemm_storage<half>(g, own.get());
+        product::run(call);
+        return std::memcmp(c.data(), wanted.data(), c.size() * sizeof(half)) == 0;
+    };
+    CHECK(right());
+    CHECK(bytes() == 0);
+    CHECK(right());
+    CHECK(bytes() >= panels);
+    CHECK(right());
+    b[7] = half(3.0f);
+    mark.change();
+    CHECK(right());
+    CHECK(bytes() == 0);
+    CHECK(right());
+    CHECK(bytes() >= panels);
+    mark.escape();
+    b[8] = half(2.0f);
+    CHECK(right());
+    runtime::content_mark::checked = checked;
 }
 
 } // namespace gemm_storage_test
