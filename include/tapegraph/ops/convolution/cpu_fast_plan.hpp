@@ -20,19 +20,23 @@ inline bool winograd_can(const convolution_geometry& g) {
            g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_height > 0 && g.in_width > 0 &&
            g.out_height > 0 && g.out_width > 0 && g.in_channels > 0 && g.out_channels > 0;
 }
+/// Whether transformed filters stay in a second-level cache.
+inline bool in_cache(std::int64_t products, std::int64_t in_channels, std::int64_t out_channels) {
+    return products * in_channels * out_channels <= std::int64_t{1} << 20;
+}
 /// Whether transforms pay, in products of direct sums, by what passes of 145 shapes and batches took
 /// (docs/performance/convolutions.md). The filters are transformed for the whole batch, so that it chooses, too: in a
 /// small one an image's results may be rounded otherwise than in a large one. Those of a forward pass count as where
 /// they are kept and only read: which a program does must not choose, since both modes have the same bits.
 inline bool winograd_pays(const convolution_geometry& g, convolution_pass pass) {
-    constexpr std::int64_t fewest_channels = 32, cached = std::int64_t{1} << 20;
+    constexpr std::int64_t fewest_channels = 32;
     constexpr double product = 1.75, kept_in_cache = 8, kept = 20, made_in_cache = 12, made = 60;
     if (g.in_channels < fewest_channels || g.out_channels < fewest_channels) return false;
     const std::int64_t side = fast_outputs + g.kernel_width - 1, products = side * side;
     const std::int64_t tiles = divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs);
-    const bool in_cache = products * g.in_channels * g.out_channels <= cached;
+    const bool cached = in_cache(products, g.in_channels, g.out_channels);
     const double filter =
-        pass == convolution_pass::forward ? (in_cache ? kept_in_cache : kept) : (in_cache ? made_in_cache : made);
+        pass == convolution_pass::forward ? (cached ? kept_in_cache : kept) : (cached ? made_in_cache : made);
     const auto direct = static_cast<double>(g.batch * g.out_height * g.out_width * g.kernel_height * g.kernel_width);
     return (product * static_cast<double>(g.batch * tiles) + filter) * static_cast<double>(products) < direct;
 }

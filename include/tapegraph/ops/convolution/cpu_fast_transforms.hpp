@@ -127,6 +127,22 @@ struct gradient_transform {
     }
 };
 
+/// Stores a vector of a whole cache line past the caches, which would first read the line. `lines_written`
+/// comes before other threads read it.
+template <class V>
+TG_INLINE void store_line_past_caches(float* to, const typename V::type& value) {
+#if defined(__x86_64__)
+    __asm__("vmovntps %1, %0" : "=m"(*reinterpret_cast<typename V::storage*>(to)) : "v"(value));
+#else
+    V::store(to, value);
+#endif
+}
+TG_INLINE void lines_written() {
+#if defined(__x86_64__)
+    __asm__ volatile("sfence" ::: "memory");
+#endif
+}
+
 /// Transforms filters of input channels [first, last) to u, [product][panel][in channel][columns];
 /// if `turned`, of output channels, to [product][panel of in channels][out channel][columns].
 struct filter_job {
@@ -150,6 +166,8 @@ struct filter_transform {
         const std::int64_t in_channels = job->g.in_channels, out_channels = job->g.out_channels;
         const float* const end = job->w + taps * in_channels * out_channels;
         alignas(64) float turned[taps][filter_job::most][v::lanes] = {};
+        constexpr bool whole_lines = Isa::vector_bytes == 64;
+        const bool past_caches = whole_lines && !in_cache(job->plan->products, in_channels, out_channels);
         for (std::int64_t n = 0; n < layout.n; n += v::lanes) {
             const std::int64_t panel = n / (2 * v::lanes), left = layout.n - n;
             float* const to = job->u + layout.offset(panel, depth) + n % (2 * v::lanes);
@@ -164,11 +182,16 @@ struct filter_transform {
                         load_beside<v>(in, job->w + (i * in_channels + c) * out_channels, n, end);
                 };
                 const auto store = [&](int i, const typename v::type& out) __attribute__((always_inline)) {
-                    v::store(to + i * job->product_stride + c * layout.width(panel), out);
+                    float* const at = to + i * job->product_stride + c * layout.width(panel);
+                    if constexpr (whole_lines) {
+                        if (past_caches) return store_line_past_caches<v>(at, out);
+                    }
+                    v::store(at, out);
                 };
                 channel_map<numbers, typename numbers::filter, v>::forward_both(load, store);
             }
         }
+        if (past_caches) lines_written();
     }
 };
 
