@@ -131,7 +131,9 @@ struct gradient_transform {
 /// comes before other threads read it.
 template <class V>
 TG_INLINE void store_line_past_caches(float* to, const typename V::type& value) {
-#if defined(__x86_64__)
+#if defined(__clang__)
+    __builtin_nontemporal_store(value, reinterpret_cast<typename V::type*>(to));
+#elif defined(__x86_64__)
     __asm__("vmovntps %1, %0" : "=m"(*reinterpret_cast<typename V::storage*>(to)) : "v"(value));
 #else
     V::store(to, value);
