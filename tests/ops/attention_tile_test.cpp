@@ -24,8 +24,7 @@ constexpr bool baseline_fuses = false;
 
 /// a * b + c as the instruction set has it.
 float sum(float a, float b, float c) {
-    if (active_instruction_set() != instruction_set::baseline || baseline_fuses)
-        return std::fma(a, b, c);
+    if (active_instruction_set() != instruction_set::baseline || baseline_fuses) return std::fma(a, b, c);
     const float product = a * b;
     return product + c;
 }

@@ -237,7 +237,7 @@ struct raise_body {
             v::load(old, largest + c);
             best = old;
             std::int64_t k = 0;
-            const auto take = [&](type& most, std::int64_t key) __attribute__((always_inline)) {
+            const auto take = [&](type & most, std::int64_t key) __attribute__((always_inline)) {
                 v::load(x, scores + key * columns);
                 most = x > most ? x : most;
             };
