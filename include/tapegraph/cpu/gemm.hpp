@@ -227,15 +227,23 @@ struct gemm_block {
             }
         });
     }
+    void pack_all_b(bool parallel, int threads) const {
+        if (g.transpose_b)
+            return for_tasks(layout().count(), parallel, [&](std::int64_t panel, int) {
+                prefetch_panel(panel + 1, 0, 1);
+                pack_b(panel, packed_b + layout().offset(panel, k));
+            });
+        const std::int64_t strip = std::clamp<std::int64_t>(k / (4 * threads), 1, 16);
+        for_tasks(divide_up(k, strip), parallel, [&](std::int64_t task, int) {
+            pack_rows(packed_b, layout(), g.b + first_k * g.ldb + column, g.ldb, k, task * strip,
+                      std::min(k, task * strip + strip));
+        });
+    }
     /// Tile by tile of many rows. A task is some tiles times panels that stay in L2.
     void run_rows(bool parallel) const {
         const std::int64_t panels = layout().count();
-        if (!plan.packed_b)
-            for_tasks(panels, parallel, [&](std::int64_t panel, int) {
-                if (g.transpose_b) prefetch_panel(panel + 1, 0, 1);
-                pack_b(panel, packed_b + layout().offset(panel, k));
-            });
         const int threads = parallel ? thread_count() : 1;
+        if (!plan.packed_b) pack_all_b(parallel, threads);
         const std::int64_t groups = std::min<std::int64_t>(tiles(), threads > 1 ? 8 * threads : 1);
         const std::int64_t parts =
             std::clamp<std::int64_t>(std::max(divide_up(panels * 2 * kernels.lanes, plan.resident),

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/config.hpp>
-#include <tapegraph/cpu/vector.hpp>
+#include <tapegraph/cpu/gemm_transpose.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -31,46 +31,6 @@ struct panel_layout {
 };
 
 namespace detail {
-
-// to[n * to_row + k] = from[k * from_row + n] by blocks of one 16-byte vector squared.
-template <class T>
-void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
-               std::int64_t columns) {
-    using v = vector<T, 16>;
-    constexpr std::int64_t side = v::lanes;
-    const std::int64_t whole_rows = rows / side * side;
-    const std::int64_t whole_columns = columns / side * side;
-    // Copies a cache line of each row at a time: rows a power of two apart would evict each other's
-    // lines.
-    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
-    for (std::int64_t c0 = 0; c0 < whole_columns; c0 += line)
-        for (std::int64_t r = 0; r < whole_rows; r += side)
-            for (std::int64_t c = c0; c < whole_columns && c < c0 + line; c += side) {
-                const T* p = from + r * from_row + c;
-                T* q = to + c * to_row + r;
-                typename v::type x, y, z, w;
-                v::load(x, p);
-                v::load(y, p + from_row);
-                if constexpr (side == 4) {
-                    v::load(z, p + 2 * from_row);
-                    v::load(w, p + 3 * from_row);
-                    const typename v::type low = __builtin_shufflevector(x, y, 0, 4, 1, 5);
-                    const typename v::type low2 = __builtin_shufflevector(z, w, 0, 4, 1, 5);
-                    const typename v::type high = __builtin_shufflevector(x, y, 2, 6, 3, 7);
-                    const typename v::type high2 = __builtin_shufflevector(z, w, 2, 6, 3, 7);
-                    v::store(q, __builtin_shufflevector(low, low2, 0, 1, 4, 5));
-                    v::store(q + to_row, __builtin_shufflevector(low, low2, 2, 3, 6, 7));
-                    v::store(q + 2 * to_row, __builtin_shufflevector(high, high2, 0, 1, 4, 5));
-                    v::store(q + 3 * to_row, __builtin_shufflevector(high, high2, 2, 3, 6, 7));
-                } else {
-                    v::store(q, __builtin_shufflevector(x, y, 0, 2));
-                    v::store(q + to_row, __builtin_shufflevector(x, y, 1, 3));
-                }
-            }
-    for (std::int64_t r = 0; r < rows; ++r)
-        for (std::int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c)
-            to[c * to_row + r] = from[r * from_row + c];
-}
 
 // Rows of `Bytes` bytes, one after the other.
 template <std::size_t Bytes, class T>
@@ -108,6 +68,41 @@ void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* 
     if (columns < width)
         for (std::int64_t i = 0; i < k; ++i)
             for (std::int64_t n = columns; n < width; ++n) to[i * width + n] = T(0);
+}
+
+namespace detail {
+
+template <std::size_t Bytes, class T>
+TG_INLINE void copy_to_panels(T* to, std::int64_t panel_size, const T* from, std::int64_t panels, std::int64_t ahead) {
+    constexpr auto width = static_cast<std::int64_t>(Bytes / sizeof(T));
+    for (; panels > 0; --panels, to += panel_size, from += width) {
+        __builtin_prefetch(from + ahead);
+        if constexpr (Bytes > 64) __builtin_prefetch(from + ahead + 64 / sizeof(T));
+        std::memcpy(to, from, Bytes);
+    }
+}
+
+} // namespace detail
+
+/// Rows [first, end) of k of all panels. Whole rows are read before the next: panel by panel, each panel would touch every page,
+/// and rows a power of two apart would evict each other's lines.
+template <class T>
+void pack_rows(T* to, const panel_layout& layout, const T* from, std::int64_t from_row, std::int64_t k,
+               std::int64_t first, std::int64_t end) {
+    const std::int64_t most = 2 * layout.lanes, whole = layout.n / most, left = layout.n % most;
+    const std::int64_t width = left > 0 ? layout.width(whole) : 0;
+    for (std::int64_t i = first; i < end; ++i) {
+        const T* const row = from + i * from_row;
+        const std::int64_t ahead = 4 * from_row;
+        if (most * static_cast<std::int64_t>(sizeof(T)) == 128)
+            detail::copy_to_panels<128>(to + i * most, most * k, row, whole, ahead);
+        else if (most * static_cast<std::int64_t>(sizeof(T)) == 64)
+            detail::copy_to_panels<64>(to + i * most, most * k, row, whole, ahead);
+        else
+            detail::copy_to_panels<32>(to + i * most, most * k, row, whole, ahead);
+        T* const last = to + layout.offset(whole, k) + i * width;
+        for (std::int64_t n = 0; n < width; ++n) last[n] = n < left ? row[whole * most + n] : T(0);
+    }
 }
 
 /// Calls f(first, rows) for `n` rows cut into tiles of at most `most` rows, as equal as possible.

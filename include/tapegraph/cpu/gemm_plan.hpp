@@ -75,7 +75,7 @@ struct gemm_plan {
     static constexpr std::int64_t most_few_rows = 160, columns_of_few = 512;
     static constexpr std::int64_t fewest_rows = 24, columns_of_fewest = 4096; // memory is read row by row, sums are few
     static constexpr std::int64_t most_packed_rows = 1536, rows_of_turn = 48;
-    static constexpr std::int64_t most_unshared = 96;
+    static constexpr std::int64_t most_unshared = 160;
 
     template <class T>
     gemm_plan(const gemm_arguments<T>& g, int threads) {
@@ -90,7 +90,7 @@ struct gemm_plan {
         few_rows = whole && !close && g.m <= most_few_rows;
         b_stays = few_rows || close;
         shared_b = g.m > most_unshared && !b_stays;
-        resident = std::max<std::int64_t>(1, elements_in_l2<T>() / (32 * std::min(g.k, most_k))) * 32;
+        resident = columns_in_l2<T>(g.n, std::min(g.k, most_k), g.m);
         const std::int64_t columns = shared_b || packed_b            ? resident * shares(threads)
                                      : few_rows && g.m > fewest_rows ? columns_of_few * shares(threads)
                                                                      : columns_of_fewest;
@@ -103,11 +103,11 @@ struct gemm_plan {
         // once, so copying would cost as much. Many rows of 512 bytes share L1's sets as well:
         // tiles that read less than half of a line at a time lose a tenth to that, others nothing.
         const bool scattered = g.n > 96 && g.lda * bytes > 1024;
-        const bool part_of_lines = g.transpose_a && g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
-        pack_a = g.transpose_a ? scattered || (part_of_lines && active_tile_kernels<T>().rows * bytes < 32)
+        const bool part_of_lines = g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
+        pack_a = g.transpose_a ? scattered || part_of_lines
                                : g.lda * bytes % 4096 == 0 && g.n > 32;
-        // A third copy of the same rows costs more than keeping the first one beyond L2.
-        a_by_turns = pack_a && (shared_b || packed_b) && g.n <= 2 * block_n;
+        // Another copy of the same rows costs more than keeping the first one beyond L2.
+        a_by_turns = pack_a && (shared_b || packed_b) && g.n <= block_n;
         block_m = pack_a && !a_by_turns ? equal_part(g.m, most_packed_rows) : g.m;
     }
     // Threads that get a block of their own between two meetings of all.
@@ -115,6 +115,15 @@ struct gemm_plan {
     template <class T>
     static std::int64_t elements_in_l2() {
         return large_l2_bytes() / 2 / static_cast<std::int64_t>(sizeof(T));
+    }
+    // A block of b takes half of L2. Some hundred rows use it up so soon that the next one, which
+    // arrives meanwhile, must fit beside it.
+    template <class T>
+    static std::int64_t columns_in_l2(std::int64_t n, std::int64_t k, std::int64_t m) {
+        const std::int64_t half = elements_in_l2<T>();
+        const bool next = m <= 512 && panel_layout::padded(n, 32) * k > half;
+        const std::int64_t all = next ? std::min(half, l2_bytes() / 2 / static_cast<std::int64_t>(sizeof(T))) : half;
+        return std::max<std::int64_t>(1, all / (32 * k)) * 32;
     }
     // Of workspace, for any instruction set, and for every smaller m, n, k and number of threads.
     template <class T>
