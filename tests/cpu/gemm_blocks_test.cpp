@@ -1,11 +1,11 @@
 #include <tapegraph/cpu/gemm.hpp>
 
 #include <support/poisoned.hpp>
+#include <support/sums_in_order.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -17,34 +17,19 @@
 namespace gemm_blocks_test {
 
 namespace cpu = tapegraph::cpu;
+using support::added;
+using support::numbers_that_round;
 using support::poisoned;
 
 namespace {
 
-template <class T>
-std::vector<T> values(std::int64_t n, unsigned seed) {
-    std::vector<T> all(static_cast<std::size_t>(n));
-    for (auto& value : all) {
-        seed = seed * 1664525u + 1013904223u;
-        value = static_cast<T>(static_cast<double>(seed) / 0x1p31 - 1);
-    }
-    return all;
-}
-
-template <class T>
-T added(T sum, T a, T b, bool fused) {
-    if (fused) return std::fma(a, b, sum);
-    const volatile T product = a * b; // so that it is rounded, whatever this file is compiled for
-    return sum + product;
-}
-
-constexpr std::int64_t rows = 300;
-constexpr std::int64_t checked[] = {0, 1, 10, 23, 24, 95, 96, 159, 160, 256, 299};
+constexpr std::int64_t rows = 521;
+constexpr std::int64_t checked[] = {0, 1, 10, 23, 24, 95, 96, 159, 160, 256, 299, 520};
 
 template <class T>
 struct matrices {
     std::int64_t n, k;
-    std::vector<T> a = values<T>(rows * k, 1), b = values<T>(k * n, 2), at = turned(a, rows, k), bt = turned(b, k, n);
+    std::vector<T> a = numbers_that_round<T>(rows * k, 1), b = numbers_that_round<T>(k * n, 2), at = turned(a, rows, k), bt = turned(b, k, n);
     std::vector<T> wanted[2]{}; // the checked rows, unfused and fused
 
     static std::vector<T> turned(const std::vector<T>& from, std::int64_t height, std::int64_t width) {
@@ -111,17 +96,14 @@ struct matrices {
 /// Calls f(fused) for each instruction set that this processor has, on one and two threads.
 template <class F>
 void everywhere(const F& f) {
-    for (const auto set : {cpu::instruction_set::baseline, cpu::instruction_set::avx2, cpu::instruction_set::avx512}) {
-        cpu::set_instruction_set(set);
-        if (cpu::active_instruction_set() != set) continue;
+    support::each_set([&](bool fused) {
         for (const int threads : {1, 2}) {
             tapegraph::set_thread_count(threads);
-            INFO("set " << static_cast<int>(set) << ", threads " << threads);
-            f(set != cpu::instruction_set::baseline);
+            INFO("threads " << threads);
+            f(fused);
         }
-    }
+    });
     tapegraph::set_thread_count(0);
-    cpu::set_instruction_set(cpu::supported_instruction_set());
 }
 
 } // namespace
@@ -133,8 +115,8 @@ TEST_CASE_TEMPLATE("gemm: sums have one order, whatever the shape, the storage a
     for (const auto& [n, k] : sizes) {
         matrices<T> all{n, k};
         everywhere([&](bool fused) {
-            for (const std::int64_t m : {2, 11, 24, 25, 97, 161, 257, 300}) {
-                if (n * k > 500000 && m != 11 && m != 161 && m != 300) continue;
+            for (const std::int64_t m : {2, 11, 24, 25, 97, 161, 257, 300, 521}) {
+                if (n * k > 500000 && m != 11 && m != 161 && m != 300 && m != 521) continue;
                 for (const int form : {0, 1, 2, 3, 4}) all.check(m, (form & 1) != 0, (form & 2) != 0, form == 4, fused);
             }
         });
@@ -144,7 +126,7 @@ TEST_CASE_TEMPLATE("gemm: sums have one order, whatever the shape, the storage a
 TEST_CASE("gemm_batched: the products of a batch have workspace for one thread each") {
     // Few rows, whose sums wait.
     const std::int64_t m = 5, n = 1030, k = 300, batch = 3;
-    const auto a = values<float>(m * k * batch, 1), b = values<float>(k * n, 2);
+    const auto a = numbers_that_round<float>(m * k * batch, 1), b = numbers_that_round<float>(k * n, 2);
     std::vector<float> want(static_cast<std::size_t>(m * n * batch)), got = want;
     everywhere([&](bool) {
         cpu::gemm_arguments<float> g{m, n, k, a.data(), k, false, b.data(), n, false, want.data(), n};

@@ -2,10 +2,10 @@
 #include <tapegraph/ops/convolution/cpu.hpp>
 
 #include <support/poisoned.hpp>
+#include <support/sums_in_order.hpp>
 
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -21,39 +21,11 @@ namespace order_of_sums_test {
 
 namespace cpu = tapegraph::cpu;
 using geometry = cpu::convolution_geometry;
+using support::added;
+using support::each_set;
 using support::poisoned;
 
 namespace {
-
-template <class T>
-std::vector<T> values(std::int64_t n, unsigned seed) {
-    std::vector<T> all(static_cast<std::size_t>(n));
-    for (auto& value : all) {
-        seed = seed * 1664525u + 1013904223u;
-        value = static_cast<T>(static_cast<double>(seed) / 0x1p31 - 1);
-    }
-    return all;
-}
-
-/// sum + a * b as an instruction set computes it: fused where it can.
-template <class T>
-T added(T sum, T a, T b, bool fused) {
-    if (fused) return std::fma(a, b, sum);
-    const volatile T product = a * b; // so that it is rounded, whatever this file is compiled for
-    return sum + product;
-}
-
-/// Calls f for each instruction set that this processor has, with whether it fuses.
-template <class F>
-void each_set(const F& f) {
-    for (const auto set : {cpu::instruction_set::baseline, cpu::instruction_set::avx2, cpu::instruction_set::avx512}) {
-        cpu::set_instruction_set(set);
-        if (cpu::active_instruction_set() != set) continue;
-        INFO("set " << static_cast<int>(set));
-        f(set != cpu::instruction_set::baseline);
-    }
-    cpu::set_instruction_set(cpu::supported_instruction_set());
-}
 
 template <class T>
 T wanted(const geometry& g, const std::vector<T>& dy, const std::vector<T>& w, std::int64_t row, std::int64_t column,
@@ -83,8 +55,8 @@ T wanted(const geometry& g, const std::vector<T>& dy, const std::vector<T>& w, s
 
 template <class T>
 void check(const geometry& g) {
-    const auto dy = values<T>(g.out_height * g.out_width * g.out_channels, 1),
-               w = values<T>(g.kernel_height * g.kernel_width * g.in_channels * g.out_channels, 2);
+    const auto dy = support::numbers_that_round<T>(g.out_height * g.out_width * g.out_channels, 1),
+               w = support::numbers_that_round<T>(g.kernel_height * g.kernel_width * g.in_channels * g.out_channels, 2);
     each_set([&](bool fused) {
         std::vector<T> dx(static_cast<std::size_t>(g.in_height * g.in_width * g.in_channels));
         poisoned workspace(
@@ -104,7 +76,7 @@ void check(const geometry& g) {
 template <class T>
 void check_vector(std::int64_t rows, std::int64_t k) {
     constexpr std::int64_t parts = 64 / sizeof(T);
-    const auto m = values<T>(rows * k, 1), x = values<T>(k, 2);
+    const auto m = support::numbers_that_round<T>(rows * k, 1), x = support::numbers_that_round<T>(k, 2);
     each_set([&](bool) {
         std::vector<T> y(static_cast<std::size_t>(rows)),
             scratch(static_cast<std::size_t>(cpu::detail::gemm_vector_elements(1, rows, k, tapegraph::thread_count())));

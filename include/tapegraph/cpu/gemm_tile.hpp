@@ -118,25 +118,6 @@ struct tile_column {
     }
     TG_INLINE const T* begin() const { return reinterpret_cast<const T*>(first); }
 };
-#else
-#define TG_IN_MEMORY(condition)
-#define TG_IN_REGISTER(address)
-
-template <class T, int Rows>
-struct tile_column {
-    const T* first;
-    std::int64_t row;
-
-    TG_INLINE tile_column(const T* a, std::int64_t apart) : first(a), row(apart) {}
-    template <int R>
-    TG_INLINE T at() const {
-        return first[R * row];
-    }
-    TG_INLINE void move(std::int64_t elements) { first += elements; }
-    TG_INLINE tile_column beside(std::int64_t n) const { return {first + n, row}; }
-    TG_INLINE const T* begin() const { return first; }
-};
-#endif
 
 /// The same of a packed tile, [k, Rows].
 template <class T, int Rows>
@@ -153,6 +134,25 @@ struct packed_column {
     }
     TG_INLINE packed_column beside(std::int64_t n) const { return {first + n * Rows}; }
 };
+
+#else
+#define TG_IN_MEMORY(condition)
+#define TG_IN_REGISTER(address)
+
+template <class T, int Rows>
+struct tile_column {
+    const T* first;
+    std::int64_t row;
+
+    TG_INLINE tile_column(const T* a, std::int64_t apart) : first(a), row(apart) {}
+    template <int R>
+    TG_INLINE T at() const {
+        return first[R * row];
+    }
+    TG_INLINE void move(std::int64_t elements) { first += elements; }
+    TG_INLINE tile_column beside(std::int64_t n) const { return {first + n, row}; }
+};
+#endif
 
 /// What the next call reads, fetched while this one multiplies: at each step a row of b and a line of a.
 template <class T>
@@ -294,9 +294,10 @@ struct tile {
                     }
                     for (tile_fetch<T>* const later : job.later)
                         if (later != nullptr) later->fetch();
-                    // Some steps at a time: what a step does besides sums takes the place of multiply-adds.
                     std::int64_t count = walk.inner - i < pause ? walk.inner - i : pause;
                     i += count;
+#if defined(__x86_64__)
+                    // Four steps at a time: counting takes the place of multiply-adds.
                     constexpr auto four = std::make_integer_sequence<int, 4>{};
                     if (row == 1 && walk.a_inner == Rows) {
                         packed_column<T, Rows> packed{a.begin()};
@@ -307,6 +308,7 @@ struct tile {
                         steps(c, a, 1, b, b_inner, near, ahead, count / 4, four, rows, vectors);
                         count %= 4;
                     }
+#endif
                     steps(c, a, walk.a_inner, b, b_inner, near, ahead, count, std::integer_sequence<int, 0>{}, rows, vectors);
                 }
             }

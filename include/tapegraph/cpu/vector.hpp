@@ -41,15 +41,10 @@ struct vector {
     TG_INLINE static void load(type& v, const T* p) { v = *reinterpret_cast<const storage*>(p); }
     TG_INLINE static void store(T* p, const type& v) { *reinterpret_cast<storage*>(p) = v; }
 
-    // c += a * b; one rounding where the function has FMA and permits contraction (cpu/gemm_kernel.hpp: fused).
-    TG_INLINE static void multiply_add(type& c, const type& a, T b) {
-#if defined(__clang__)
-#pragma clang fp contract(fast)
-#endif
-        c = a * b + c;
-    }
-
-    TG_INLINE static void multiply_add(type& c, const type& a, const type& b) {
+    // c += a * b, b a vector or a number for all lanes; one rounding where the function has FMA and permits contraction
+    // (cpu/gemm_kernel.hpp: fused).
+    template <class B>
+    TG_INLINE static void multiply_add(type& c, const type& a, const B& b) {
 #if defined(__clang__)
 #pragma clang fp contract(fast)
 #endif
