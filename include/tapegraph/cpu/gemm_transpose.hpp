@@ -17,8 +17,19 @@ struct transpose_body {
     template <class Isa>
     TG_INLINE static void run(T* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
                               std::int64_t columns) {
-        using v = vector<T, (Isa::vector_bytes < 32 ? 16 : 32)>; // wider shuffles have one port instead of two
-        constexpr std::int64_t side = v::lanes;
+        // Wider shuffles than of 32 bytes have one port instead of two.
+        if constexpr (Isa::vector_bytes >= 32)
+            if (rows * static_cast<std::int64_t>(sizeof(T)) >= 32)
+                return squares<vector<T, 32>>(to, to_row, from, from_row, rows, columns);
+        squares<vector<T, 16>>(to, to_row, from, from_row, rows, columns);
+    }
+
+private:
+    template <class V>
+    TG_INLINE static void squares(T* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
+                                  std::int64_t columns) {
+        constexpr std::int64_t side = V::lanes;
+        static_assert(side <= 8);
         const std::int64_t whole_columns = columns / side * side;
         const std::int64_t whole_rows = rows >= side ? rows : 0; // the last block may overlap the one before
         // Copies a cache line of each row at a time: rows a power of two apart would evict each other's
@@ -28,14 +39,12 @@ struct transpose_body {
             for (std::int64_t first = 0; first < whole_rows; first += side) {
                 const std::int64_t r = first + side <= rows ? first : rows - side;
                 for (std::int64_t c = c0; c < whole_columns && c < c0 + line; c += side)
-                    square<v>(to + c * to_row + r, to_row, from + r * from_row + c, from_row);
+                    square<V>(to + c * to_row + r, to_row, from + r * from_row + c, from_row);
             }
         for (std::int64_t r = 0; r < rows; ++r)
             for (std::int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c)
                 to[c * to_row + r] = from[r * from_row + c];
     }
-
-private:
     template <class V>
     TG_INLINE static void square(T* to, std::int64_t to_row, const T* from, std::int64_t from_row) {
         using type = typename V::type;
