@@ -81,6 +81,9 @@ struct fused;
 // of multiply-adds; and an address from being taken apart.
 #define TG_IN_MEMORY(condition) __asm__("" : "+m"(condition));
 #define TG_IN_REGISTER(address) __asm__("" : "+r"(address));
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define TG_FMA_BY_NAME
+#endif
 
 /// The numbers of a, `row` elements apart, that a step multiplies. A pointer or a distance for each of
 /// twelve rows is more than x86 has registers for: compilers keep some in vector registers, and
@@ -178,7 +181,7 @@ struct tile {
     template <int... N>
     TG_INLINE static void row_step(type (&c)[Vectors], T a, const type (&panel)[Vectors],
                                    std::integer_sequence<int, N...>) {
-#if defined(__x86_64__)
+#if defined(TG_FMA_BY_NAME)
         // g++ would take all three forms of fma, and then copy sums from one register to another.
         if constexpr (Isa::vector_bytes == 64) {
             const type all = a - type{};
@@ -188,7 +191,7 @@ struct tile {
 #endif
         (v::multiply_add(c[N], panel[N], a), ...);
     }
-#if defined(__x86_64__)
+#if defined(TG_FMA_BY_NAME)
     TG_INLINE static void fma(type& sum, const type& a, const type& b) {
         if constexpr (sizeof(T) == 4)
             __asm__("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
