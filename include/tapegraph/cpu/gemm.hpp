@@ -11,9 +11,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Matrix products. Both operands are packed block by block into the layout that the tile kernel
-/// reads (cpu/gemm_kernel.hpp); memory-bound kernels compute products with one row or one column
-/// (cpu/gemm_vector.hpp).
+/// Matrix products. Both operands are packed block by block (cpu/gemm_block.hpp) into the layout that
+/// the tile kernel reads (cpu/gemm_tile.hpp); memory-bound kernels compute products with one row or
+/// one column (cpu/gemm_vector.hpp).
 
 namespace tapegraph::cpu {
 
