@@ -79,7 +79,9 @@ void dispatch_fused(Args... args) {
 // Accumulators, one panel row and one broadcast value share the registers: 32 of AVX-512 and of AArch64, 16 elsewhere. On AArch64
 // g++ loads many broadcast values ahead and spills accumulators from 11 rows on (tests/machines/tile_registers.py).
 template <class Isa>
-inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12 : Isa::registers == 32 ? 10 : 6;
+inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12
+                                 : Isa::registers == 32  ? 10
+                                                         : 6;
 
 } // namespace detail
 
@@ -97,10 +99,10 @@ struct tile_kernels {
 namespace detail {
 template <class Isa, class T, int... R>
 const tile_kernels<T>& tile_table(std::integer_sequence<int, R...>) {
-    static constexpr tile_kernels<T> table = {Isa::vector_bytes / static_cast<int>(sizeof(T)),
-                                              static_cast<int>(sizeof...(R)),
-                                              {{&fused<Isa>::template run<T, R + 1, 1>...},
-                                               {&fused<Isa>::template run<T, R + 1, 2>...}}};
+    static constexpr tile_kernels<T> table = {
+        Isa::vector_bytes / static_cast<int>(sizeof(T)),
+        static_cast<int>(sizeof...(R)),
+        {{&fused<Isa>::template run<T, R + 1, 1>...}, {&fused<Isa>::template run<T, R + 1, 2>...}}};
     return table;
 }
 template <class Isa, class T>

@@ -74,7 +74,7 @@ struct gemm_plan {
 
     static constexpr std::int64_t most_few_rows = 160, columns_of_few = 512;
     static constexpr std::int64_t fewest_rows = 24, columns_of_fewest = 4096; // memory is read row by row, sums are few
-    static constexpr std::int64_t most_packed_rows = 1536, rows_of_turn = 48;
+    static constexpr std::int64_t most_packed_rows = 4096, rows_of_turn = 48;
     static constexpr std::int64_t most_unshared = 160;
 
     template <class T>
@@ -104,8 +104,7 @@ struct gemm_plan {
         // tiles that read less than half of a line at a time lose a tenth to that, others nothing.
         const bool scattered = g.n > 96 && g.lda * bytes > 1024;
         const bool part_of_lines = g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
-        pack_a = g.transpose_a ? scattered || part_of_lines
-                               : g.lda * bytes % 4096 == 0 && g.n > 32;
+        pack_a = g.transpose_a ? scattered || part_of_lines : g.lda * bytes % 4096 == 0 && g.n > 32;
         // Another copy of the same rows costs more than keeping the first one beyond L2.
         a_by_turns = pack_a && (shared_b || packed_b) && g.n <= block_n;
         block_m = pack_a && !a_by_turns ? equal_part(g.m, most_packed_rows) : g.m;

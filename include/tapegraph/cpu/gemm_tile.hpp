@@ -56,9 +56,9 @@ struct tile_job {
     const T* b; // [k, Vectors * lanes]
     T* c;
     std::int64_t c_row;
-    std::int64_t columns;         // how many of the panel's Vectors * lanes exist
-    bool accumulate;              // rows are updated in order, so rows of c may overlap each other shifted
-    const T* bias = nullptr;      // [columns], added at the end
+    std::int64_t columns;    // how many of the panel's Vectors * lanes exist
+    bool accumulate;         // rows are updated in order, so rows of c may overlap each other shifted
+    const T* bias = nullptr; // [columns], added at the end
     bool relu = false;
     // Prefetches into L2 for the next call: b this many elements further on, and k elements per row
     // from here.
@@ -172,8 +172,8 @@ struct tile {
     using type = typename v::type;
 
     template <class A, int... R, int... N>
-    TG_INLINE static void step(type (&c)[Rows][Vectors], const A& a, const T* b,
-                               std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
+    TG_INLINE static void step(type (&c)[Rows][Vectors], const A& a, const T* b, std::integer_sequence<int, R...>,
+                               std::integer_sequence<int, N...> n) {
         type panel[Vectors];
         (v::load(panel[N], b + N * v::lanes), ...);
         (row_step(c[R], a.template at<R>(), panel, n), ...);
@@ -312,7 +312,8 @@ struct tile {
                         count %= 4;
                     }
 #endif
-                    steps(c, a, walk.a_inner, b, b_inner, near, ahead, count, std::integer_sequence<int, 0>{}, rows, vectors);
+                    steps(c, a, walk.a_inner, b, b_inner, near, ahead, count, std::integer_sequence<int, 0>{}, rows,
+                          vectors);
                 }
             }
             b += walk.b_skip;

@@ -117,9 +117,9 @@ void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row,
     dispatch<transpose_body<T>>(to, to_row, from, from_row, rows, columns);
 }
 
-TG_COMPILED(product, void transpose<float>(float*, std::int64_t, const float*, std::int64_t, std::int64_t,
-                                           std::int64_t))
-TG_COMPILED(product, void transpose<double>(double*, std::int64_t, const double*, std::int64_t, std::int64_t,
-                                            std::int64_t))
+TG_COMPILED(product,
+            void transpose<float>(float*, std::int64_t, const float*, std::int64_t, std::int64_t, std::int64_t))
+TG_COMPILED(product,
+            void transpose<double>(double*, std::int64_t, const double*, std::int64_t, std::int64_t, std::int64_t))
 
 } // namespace tapegraph::cpu::detail

@@ -15,7 +15,8 @@ namespace tapegraph::cpu {
 namespace detail {
 template <std::size_t Size>
 using integer_of_size = std::conditional_t<
-    Size == 1, std::int8_t, std::conditional_t<Size == 2, std::int16_t, std::conditional_t<Size == 4, std::int32_t, std::int64_t>>>;
+    Size == 1, std::int8_t,
+    std::conditional_t<Size == 2, std::int16_t, std::conditional_t<Size == 4, std::int32_t, std::int64_t>>>;
 } // namespace detail
 
 /// Combines lanes of a and b by number, those of b following those of a; the result has as many
