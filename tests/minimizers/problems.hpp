@@ -1,9 +1,14 @@
 #pragma once
 
+#include <support/function_of_numbers.hpp>
+
+#include <tapegraph/minimize.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <numbers>
 #include <type_traits>
 #include <utility>
@@ -20,11 +25,15 @@ using number_in = std::remove_cvref_t<decltype(std::declval<const X&>()[0])>;
 template <class X>
 using numbers_of = std::vector<number_in<X>>;
 
+using residuals_of_problem =
+    support::function_of_numbers<support::many_numbers, double, tapegraph::real<>, tapegraph::jet<double, 1>,
+                                 tapegraph::jet<double, 8>, tapegraph::real<tapegraph::jet<double, 1>>>;
+using start = std::vector<double>;
+using minima = std::vector<double>;
+
 /// Calls visit(name, residuals, start, minima) for each problem; a method may find any of the minima.
-template <class Visit>
-void for_each_problem(const Visit& visit) {
-    using start = std::vector<double>;
-    using minima = std::vector<double>;
+inline void for_each_problem(
+    const std::function<void(const char*, const residuals_of_problem&, const start&, const minima&)>& visit) {
     const auto pairs = [](const auto& x) { // 1 and 21
         numbers_of<std::remove_cvref_t<decltype(x)>> r;
         for (std::size_t i = 0; i + 1 < x.size(); i += 2) {

@@ -1,3 +1,5 @@
+#include <support/function_of_numbers.hpp>
+
 #include <tapegraph/number_program.hpp>
 #include <tapegraph/real.hpp>
 
@@ -23,9 +25,12 @@ using vector = std::vector<double>;
 
 bool same(double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); }
 
+// The last numbers are those of the Hessian's products.
+using function =
+    support::function_of_numbers<support::one_number, double, tg::real<>, tg::symbol<>, tg::real<tg::jet<double, 1>>>;
+
 // f recorded at x, and run at other points.
-template <class F>
-void check(const char* name, const F& f, const vector& x) {
+void check(const char* name, const function& f, const vector& x) {
     INFO(std::string(name));
     const program p = tg::record(f, x), with_gradient = p.with_gradient(), hessian = p.hessian();
     REQUIRE(p.inputs() == x.size());
@@ -41,10 +46,13 @@ void check(const char* name, const F& f, const vector& x) {
         // The tape's derivatives, the same rules in another order of sums: a few roundings of 1e-16.
         const auto expected = tg::gradient(f)(at);
         for (std::size_t i = 0; i < n; ++i) CHECK(result[i + 1] == doctest::Approx(expected[i]).epsilon(1e-12));
-        const auto second = tg::hessian(f)(at);
         const vector h = hessian(at);
-        for (std::size_t i = 0; i < n; ++i)
-            for (std::size_t j = 0; j < n; ++j) CHECK(h[i * n + j] == doctest::Approx(second[i][j]).epsilon(1e-10));
+        for (std::size_t i = 0; i < n; ++i) {
+            vector along(n);
+            along[i] = 1;
+            const vector second = tg::hvp(f)(at, along).product;
+            for (std::size_t j = 0; j < n; ++j) CHECK(h[i * n + j] == doctest::Approx(second[j]).epsilon(1e-10));
+        }
         // Central differences: step^2 1e-12 and 1e-16 / step 1e-10, of derivatives below 1e3.
         for (std::size_t i = 0; i < n; ++i) {
             vector up = at, down = at;
@@ -114,6 +122,9 @@ TEST_CASE("number_program: functions of several numbers") {
     CHECK_2((x + y) - x * y + ((x - y) + x) * y - (x + y * y) + (x * y) * x + (x - x * y) * y + (x * x + y * y + x),
             0.4, -1.2);
 }
+
+#undef CHECK_1
+#undef CHECK_2
 
 TEST_CASE("number_program: the library's functions, and conditions without branches") {
     const auto f = [](const auto& v) {

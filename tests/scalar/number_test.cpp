@@ -123,6 +123,10 @@ TEST_CASE("real: every function of <cmath> of several numbers") {
     CHECK_2((x + y) * (x - y) / (x * y + 1), 0.4, -1.2);
 }
 
+#undef CHECK_1
+#undef CHECK_2
+#undef CHECK_3
+
 TEST_CASE("real: assignment, counting, comparisons, conversions") {
     const auto f = [](auto x, auto y) {
         using number = decltype(x);

@@ -81,6 +81,8 @@ TEST_CASE("taylor: functions of <cmath>, and of the library") {
     }
 }
 
+#undef CHECK_SERIES
+
 TEST_CASE("taylor: loops and branches, assignment, comparisons") {
     const auto root = [](const auto& x) {
         using number = std::remove_cvref_t<decltype(x)>;
