@@ -31,7 +31,12 @@ Number run(const Number* x) {
     const matrix a = Eigen::Map<const matrix>(x, n, n);
     const matrix m = a.transpose() * a + 2.0 * matrix::Identity(n, n);
     const vector b = Eigen::Map<const Eigen::Matrix<Number, Eigen::Dynamic, 1>>(x, 12).tail(n);
-    const auto lu = m.partialPivLu();
+    const auto lu = [&] {
+        if constexpr (Size == Eigen::Dynamic)
+            return m.partialPivLu();
+        else
+            return m.fullPivLu(); // in no blocks: the least to compile
+    }();
     const vector solved = lu.solve(b);
     vector again = solved, third = solved;
     Number trace = 0;
