@@ -76,13 +76,6 @@ void dispatch_fused(Args... args) {
     }
 }
 
-// Accumulators, one panel row and one broadcast value share the registers: 32 of AVX-512 and of AArch64, 16 elsewhere. On AArch64
-// g++ loads many broadcast values ahead and spills accumulators from 11 rows on (tests/machines/tile_registers.py).
-template <class Isa>
-inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12
-                                 : Isa::registers == 32  ? 10
-                                                         : 6;
-
 } // namespace detail
 
 /// The kernels of one instruction set: tiles of 1 to `rows` rows and 1 or 2 vectors.

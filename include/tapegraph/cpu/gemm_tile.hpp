@@ -166,6 +166,13 @@ struct tile_ahead {
     std::int64_t a_step;
 };
 
+// Accumulators, one panel row and one broadcast value share the registers: 32 of AVX-512 and of AArch64, 16 elsewhere. On AArch64
+// g++ loads many broadcast values ahead and spills accumulators from 11 rows on (tests/machines/tile_registers.py).
+template <class Isa>
+inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12
+                                 : Isa::registers == 32  ? 10
+                                                         : 6;
+
 template <class Isa, class T, int Rows, int Vectors>
 struct tile {
     using v = vector<T, Isa::vector_bytes>;
@@ -300,16 +307,19 @@ struct tile {
                     std::int64_t count = walk.inner - i < pause ? walk.inner - i : pause;
                     i += count;
 #if defined(__x86_64__)
-                    // Four steps at a time: counting takes the place of multiply-adds.
-                    constexpr auto four = std::make_integer_sequence<int, 4>{};
-                    if (row == 1 && walk.a_inner == Rows) {
-                        packed_column<T, Rows> packed{a.begin()};
-                        steps(c, packed, 1, b, b_inner, near, ahead, count / 4, four, rows, vectors);
-                        a.move(count / 4 * 4 * Rows);
-                        count %= 4;
-                    } else if (walk.a_inner == 1) {
-                        steps(c, a, 1, b, b_inner, near, ahead, count / 4, four, rows, vectors);
-                        count %= 4;
+                    // Four steps at a time: counting takes the place of multiply-adds. In small tiles it matters less
+                    // than the time to compile them.
+                    if constexpr (Vectors == 2 && 2 * Rows > tile_rows<Isa> && Isa::vector_bytes > 16) {
+                        constexpr auto four = std::make_integer_sequence<int, 4>{};
+                        if (row == 1 && walk.a_inner == Rows) {
+                            packed_column<T, Rows> packed{a.begin()};
+                            steps(c, packed, 1, b, b_inner, near, ahead, count / 4, four, rows, vectors);
+                            a.move(count / 4 * 4 * Rows);
+                            count %= 4;
+                        } else if (walk.a_inner == 1) {
+                            steps(c, a, 1, b, b_inner, near, ahead, count / 4, four, rows, vectors);
+                            count %= 4;
+                        }
                     }
 #endif
                     steps(c, a, walk.a_inner, b, b_inner, near, ahead, count, std::integer_sequence<int, 0>{}, rows,
