@@ -54,12 +54,19 @@ void each_function(const Loss& loss, const F& f) {
 tg::graph::node input(builders::trace& t, std::string_view name, dtype type, const tg::shape& dims) {
     return {&t, t.input(name, type, dims)};
 }
-/// What a trace says of call(x, z) with inputs of these shapes; empty where it is content.
+using traced_call = void (*)(const void* call, const tg::graph::node& x, const tg::graph::node& z);
+/// Calls a `Call`, of which what follows is compiled once for all.
 template <class Call>
-std::string message_from_trace(const Call& call, const tg::shape& output, dtype type, const tg::shape& labels) {
+constexpr traced_call caller_of = [](const void* call, const tg::graph::node& x, const tg::graph::node& z) {
+    (*static_cast<const Call*>(call))(x, z);
+};
+
+/// What a trace says of call(x, z) with inputs of these shapes; empty where it is content.
+std::string message_from_trace(traced_call run, const void* call, const tg::shape& output, dtype type,
+                               const tg::shape& labels) {
     builders::trace t;
     const auto x = input(t, "x", dtype::f32, output), z = input(t, "z", type, labels);
-    call(x, z);
+    run(call, x, z);
     return t.error.what == nullptr ? "" : t.error.what;
 }
 bool is_one_of(const std::string& text, std::initializer_list<const char*> all) {
@@ -83,32 +90,74 @@ auto updating(const Metric& metric, const auto& weights) {
 }
 constexpr auto no_weights = [](const auto&) { return tg::none{}; };
 
+/// One function of a loss; `has`: that the loss has it.
+void check_loss(const char* function, bool has, traced_call run, const void* call,
+                tg::tensor_spec (*labels_of)(dtype, const tg::shape&), bool is_ctc) {
+    INFO(function);
+    for (const tg::shape& output : outputs) {
+        if (is_ctc && output.rank() != 3) continue;
+        const tg::tensor_spec right = labels_of(dtype::f32, output);
+        if (right.type == dtype::i32 && output.rank() < 2) continue; // no classes
+        for (const tg::shape& labels : candidates) {
+            CAPTURE(tg::to_string(output));
+            CAPTURE(tg::to_string(labels));
+            // Labels of ctc are as long as the longest.
+            const bool valid = is_ctc ? labels.rank() == 2 && labels[0] == output[0] : labels == right.dims;
+            const std::string message = message_from_trace(run, call, output, right.type, labels);
+            if (!has || valid)
+                CHECK(message.empty());
+            else
+                CHECK(is_one_of(message, {"output and labels differ in shape", "labels are not"}));
+        }
+    }
+}
+
+void check_labels(labels_of_metric kind, traced_call update, const void* call) {
+    const tg::shape output{3, 4};
+    for (const tg::shape& labels : candidates) {
+        CAPTURE(tg::to_string(labels));
+        const bool alike = labels == output, classes = labels == tg::shape{3};
+        for (const dtype type : {dtype::f32, dtype::i32}) {
+            const bool valid = kind == labels_of_metric::elements  ? alike
+                               : kind == labels_of_metric::classes ? classes
+                                                                   : alike || classes;
+            if (valid && type == dtype::f32 && !alike) continue; // class numbers are integers
+            if (valid && type == dtype::i32 && kind == labels_of_metric::elements) continue;
+            const std::string message = message_from_trace(update, call, output, type, labels);
+            CHECK(message.empty() == valid);
+            if (!valid) CHECK(is_one_of(message, {"output and labels differ in shape", "labels are n"}));
+        }
+    }
+}
+
+/// The update takes weights of the shape that `given` has at that time.
+void check_weights(labels_of_metric kind, traced_call update, const void* call, tg::shape& given) {
+    const tg::shape output{3, 4};
+    const tg::shape right = kind == labels_of_metric::elements ? output : tg::shape{3};
+    const dtype type = kind == labels_of_metric::elements ? dtype::f32 : dtype::i32;
+    for (const tg::shape& weights : candidates) {
+        CAPTURE(tg::to_string(weights));
+        given = weights;
+        const std::string message = message_from_trace(update, call, output, type, right);
+        // Weights of elements stand beside metrics of elements.
+        if (weights == tg::shape{} || weights == tg::shape{3})
+            CHECK(message.empty());
+        else if (!(weights == output))
+            CHECK(support::contains(message, "weights must have the first extents"));
+    }
+}
+
 } // namespace
 
 TEST_CASE("a loss of labels of another shape is refused by a trace, whatever is called") {
     every_loss::for_every_loss([]<class Loss>(const Loss& loss) {
         INFO(Loss::name);
-        each_function(loss, [&](const char* function, const auto& call) {
-            INFO(function);
-            for (const tg::shape& output : outputs) {
-                if (std::is_same_v<Loss, tg::ctc> && output.rank() != 3) continue;
-                const tg::tensor_spec right = Loss::labels(dtype::f32, output);
-                if (right.type == dtype::i32 && output.rank() < 2) continue; // no classes
-                for (const tg::shape& labels : candidates) {
-                    CAPTURE(tg::to_string(output));
-                    CAPTURE(tg::to_string(labels));
-                    // Labels of ctc are as long as the longest.
-                    const bool valid = std::is_same_v<Loss, tg::ctc> ? labels.rank() == 2 && labels[0] == output[0]
-                                                                     : labels == right.dims;
-                    const std::string message = message_from_trace(call, output, right.type, labels);
-                    const bool has = !std::is_void_v<decltype(call(std::declval<tg::graph::node>(),
-                                                                   std::declval<tg::graph::node>()))>;
-                    if (!has || valid)
-                        CHECK(message.empty());
-                    else
-                        CHECK(is_one_of(message, {"output and labels differ in shape", "labels are not"}));
-                }
-            }
+        each_function(loss, []<class Call>(const char* function, const Call& call) {
+            using result = decltype(call(std::declval<tg::graph::node>(), std::declval<tg::graph::node>()));
+            check_loss(
+                function, !std::is_void_v<result>, caller_of<Call>, &call,
+                [](dtype type, const tg::shape& output) -> tg::tensor_spec { return Loss::labels(type, output); },
+                std::is_same_v<Loss, tg::ctc>);
         });
     });
 }
@@ -126,33 +175,11 @@ TEST_CASE("a loss of labels of another shape is refused by hand, too") {
 TEST_CASE("a metric of labels or weights of other shapes is refused, by a trace and by hand") {
     every_loss::for_every_metric([]<class Metric>(const Metric& metric, labels_of_metric kind) {
         INFO(Metric::name);
-        const tg::shape output{3, 4};
-        for (const tg::shape& labels : candidates) {
-            CAPTURE(tg::to_string(labels));
-            const bool alike = labels == output, classes = labels == tg::shape{3};
-            for (const dtype type : {dtype::f32, dtype::i32}) {
-                const bool valid = kind == labels_of_metric::elements  ? alike
-                                   : kind == labels_of_metric::classes ? classes
-                                                                       : alike || classes;
-                if (valid && type == dtype::f32 && !alike) continue; // class numbers are integers
-                if (valid && type == dtype::i32 && kind == labels_of_metric::elements) continue;
-                const std::string message = message_from_trace(updating(metric, no_weights), output, type, labels);
-                CHECK(message.empty() == valid);
-                if (!valid) CHECK(is_one_of(message, {"output and labels differ in shape", "labels are n"}));
-            }
-        }
-        const tg::shape right = kind == labels_of_metric::elements ? output : tg::shape{3};
-        const dtype type = kind == labels_of_metric::elements ? dtype::f32 : dtype::i32;
-        for (const tg::shape& weights : candidates) {
-            CAPTURE(tg::to_string(weights));
-            const auto given = [&](const auto& x) { return input(x.owner(), "w", dtype::f32, weights); };
-            const std::string message = message_from_trace(updating(metric, given), output, type, right);
-            // Weights of elements stand beside metrics of elements.
-            if (weights == tg::shape{} || weights == tg::shape{3})
-                CHECK(message.empty());
-            else if (!(weights == output))
-                CHECK(support::contains(message, "weights must have the first extents"));
-        }
+        const auto without = updating(metric, no_weights);
+        check_labels(kind, caller_of<decltype(without)>, &without);
+        tg::shape dims;
+        const auto with = updating(metric, [&](const auto& x) { return input(x.owner(), "w", dtype::f32, dims); });
+        check_weights(kind, caller_of<decltype(with)>, &with, dims);
     });
     tg::metric_accumulator<tg::root_mean_squared_error> by_hand;
     CHECK_THROWS_AS(by_hand.update(tg::tensor<float>{{1}, {2}, {3}}, tg::tensor<float>{1, 2, 3}), tg::shape_error);

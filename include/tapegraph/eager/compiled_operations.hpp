@@ -9,46 +9,46 @@
 /// Operations of eager mode that the component (core/component.hpp) contains, and their tape
 /// records: for float tensors, which most programs use. Others are compiled where they are used.
 
-namespace tapegraph {
-
 #ifdef TG_COMPONENT
-#define TG_TENSORS_0(operation, a)
-#define TG_TENSORS_1(operation, a)                                                                                     \
-    TG_COMPILED(eager, tensor<a> eager::run<operation, a>(const operation::attributes&, const shape*,                  \
-                                                          std::source_location, const tensor<a>&))                     \
-    TG_COMPILED(eager, struct detail::operation_record<operation, tensor<a>, tensor<a>>)
-#define TG_TENSORS_2(operation, a) TG_TWO_TENSORS(operation, a, a)
-#define TG_TWO_TENSORS(operation, a, b)                                                                                \
-    TG_COMPILED(eager,                                                                                                 \
-                tensor<a> eager::run<operation, a, b>(const operation::attributes&, const shape*,                      \
-                                                      std::source_location, const tensor<a>&, const tensor<b>&))       \
-    TG_COMPILED(eager, struct detail::operation_record<operation, tensor<a>, tensor<a>, tensor<b>>)
-#define TG_TENSORS_3(operation, a)                                                                                     \
-    TG_COMPILED(eager, tensor<a> eager::run<operation, a, a, a>(const operation::attributes&, const shape*,            \
-                                                                std::source_location, const tensor<a>&,                \
-                                                                const tensor<a>&, const tensor<a>&))                   \
-    TG_COMPILED(eager, struct detail::operation_record<operation, tensor<a>, tensor<a>, tensor<a>, tensor<a>>)
+// Who uses the list defines TG_ELEMENT, the tensors' element type, and TG_INSTANTIATED(DECLARATION).
+#define TG_TENSORS_0(operation)
+#define TG_TENSORS_1(operation)                                                                                        \
+    TG_INSTANTIATED(tensor<TG_ELEMENT> eager::run<operation, TG_ELEMENT>(                                              \
+        const operation::attributes&, const shape*, std::source_location, const tensor<TG_ELEMENT>&))                  \
+    TG_INSTANTIATED(struct detail::operation_record<operation, tensor<TG_ELEMENT>, tensor<TG_ELEMENT>>)
+#define TG_TENSORS_2(operation) TG_TWO_TENSORS(TG_ELEMENT, operation)
+#define TG_TWO_TENSORS(b, operation)                                                                                   \
+    TG_INSTANTIATED(tensor<TG_ELEMENT> eager::run<operation, TG_ELEMENT, b>(                                           \
+        const operation::attributes&, const shape*, std::source_location, const tensor<TG_ELEMENT>&,                   \
+        const tensor<b>&))                                                                                             \
+    TG_INSTANTIATED(struct detail::operation_record<operation, tensor<TG_ELEMENT>, tensor<TG_ELEMENT>, tensor<b>>)
+#define TG_TENSORS_3(operation) TG_THREE_TENSORS(TG_ELEMENT, TG_ELEMENT, operation)
+#define TG_THREE_TENSORS(b, c, operation)                                                                              \
+    TG_INSTANTIATED(tensor<TG_ELEMENT> eager::run<operation, TG_ELEMENT, b, c>(                                        \
+        const operation::attributes&, const shape*, std::source_location, const tensor<TG_ELEMENT>&, const tensor<b>&, \
+        const tensor<c>&))                                                                                             \
+    TG_INSTANTIATED(                                                                                                   \
+        struct detail::operation_record<operation, tensor<TG_ELEMENT>, tensor<TG_ELEMENT>, tensor<b>, tensor<c>>)
 
-#define TG_CALLS(part, types, device_part, device_types, tensors, ...) TG_TENSORS_##tensors(__VA_ARGS__, float)
-TG_OPERATIONS(TG_CALLS)
-#undef TG_CALLS
-#define TG_CALLS(types, device_types, sealed_types, tensors, ...) TG_TENSORS_##tensors(__VA_ARGS__, float)
-TG_WHOLE_REDUCTIONS(TG_CALLS)
-#undef TG_CALLS
-TG_TENSORS_1(reshape_op, float)
-TG_TWO_TENSORS(gather_op, float, std::int32_t)
-TG_TWO_TENSORS(scatter_add_op, float, std::int32_t)
-TG_TWO_TENSORS(gather_op, float, std::int64_t)
-TG_TWO_TENSORS(scatter_add_op, float, std::int64_t)
-TG_COMPILED(eager, tensor<float> eager::invoke_list<concat_op, float>(const concat_op::attributes&,
-                                                                      std::source_location, const tensor<float>*, int))
-TG_COMPILED(eager, struct detail::list_record<concat_op, float>)
+#define TG_CALLS(part, types, device_part, device_types, tensors, ...) TG_TENSORS_##tensors(__VA_ARGS__)
+#define TG_REDUCTION_CALLS(types, device_types, sealed_types, tensors, ...) TG_TENSORS_##tensors(__VA_ARGS__)
+#define TG_OPERATIONS_ON_TENSORS                                                                                       \
+    TG_OPERATIONS(TG_CALLS)                                                                                            \
+    TG_WHOLE_REDUCTIONS(TG_REDUCTION_CALLS)                                                                            \
+    TG_TENSORS_1(reshape_op)                                                                                           \
+    TG_TWO_TENSORS(std::int32_t, gather_op)                                                                            \
+    TG_TWO_TENSORS(std::int32_t, scatter_add_op)                                                                       \
+    TG_TWO_TENSORS(std::int64_t, gather_op)                                                                            \
+    TG_TWO_TENSORS(std::int64_t, scatter_add_op)                                                                       \
+    TG_INSTANTIATED(tensor<TG_ELEMENT> eager::invoke_list<concat_op, TG_ELEMENT>(                                      \
+        const concat_op::attributes&, std::source_location, const tensor<TG_ELEMENT>*, int))                           \
+    TG_INSTANTIATED(struct detail::list_record<concat_op, TG_ELEMENT>)
 
-#undef TG_TENSORS_0
-#undef TG_TENSORS_1
-#undef TG_TENSORS_2
-#undef TG_TENSORS_3
-#undef TG_TWO_TENSORS
-#endif
-
+namespace tapegraph {
+#define TG_ELEMENT float
+#define TG_INSTANTIATED(...) TG_COMPILED(eager, __VA_ARGS__)
+TG_OPERATIONS_ON_TENSORS
+#undef TG_INSTANTIATED
+#undef TG_ELEMENT
 } // namespace tapegraph
+#endif
