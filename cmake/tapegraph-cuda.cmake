@@ -59,10 +59,8 @@ if(NOT TARGET tapegraph::cuda)
     # Their objects are named on the command line of whatever links tapegraph::cuda, also through static libraries: nothing in them
     # is called by name (they make themselves known before main), so that in an archive the linker would pass them by.
     add_library(tapegraph_cuda_library OBJECT EXCLUDE_FROM_ALL
-        "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/places.cu"
-        "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/reduce.cu"
-        "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/scan.cu"
-        "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/sort.cu")
+        "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/ordering.cu"
+        "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/reduce.cu")
     target_link_libraries(tapegraph_cuda_library PRIVATE tapegraph::cuda_headers)
     set_target_properties(tapegraph_cuda_library PROPERTIES POSITION_INDEPENDENT_CODE ON)
 

@@ -13,12 +13,12 @@
 
 namespace tapegraph::cuda {
 
-/// Integers of 1, 4 and 8 bytes; sums and products are taken modulo 2^bits. The functions neither
-/// wait for the device nor allocate.
+/// Integers of 1, 4 and 8 bytes; sums and products are taken modulo 2^bits, of unsigned ones alone. The
+/// functions neither wait for the device nor allocate.
 template <class Integer>
 struct library_reduction {
     /// Scratch memory for a call with this count, from 1 to 2^31 - 1, on the current device; 0
-    /// where the source was not compiled for that device.
+    /// where the source was not compiled for that device, or the library does not do it.
     std::size_t (*scratch_bytes)(reduction kind, std::int64_t count) = nullptr;
     /// Reduces `count` contiguous elements on `stream`. Throws device_error with the operation's
     /// name.

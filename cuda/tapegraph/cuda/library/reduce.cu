@@ -7,6 +7,8 @@
 #include <thrust/iterator/transform_iterator.h>
 #include <thrust/iterator/transform_output_iterator.h>
 
+#include <type_traits>
+
 /// Reductions of whole tensors by CUB, compiled once per program.
 
 // The types that CUB's kernels are instantiated with lie outside our namespace, so that
@@ -52,6 +54,11 @@ struct place_of {
 namespace tapegraph::cuda {
 namespace {
 
+/// Whether sums and products are taken of these integers: of signed ones they are taken as unsigned ones
+/// (runtime::reduced_element).
+template <class T>
+constexpr bool adds = std::is_unsigned_v<T>;
+
 // Operators with an explicit type: CUB accumulates in the operator's type, so nothing becomes wider
 // than the elements.
 template <class T>
@@ -62,12 +69,12 @@ cudaError_t device_reduce(void* scratch, std::size_t& bytes, reduction kind, con
         return cub::DeviceReduce::Reduce(scratch, bytes, x, out, n, fold, start, stream);
     };
     using tapegraph::detail::identity;
-    switch (kind) {
-    case reduction::sum: return folded(::cuda::std::plus<T>{}, identity<reduction::sum, T>);
-    case reduction::product: return folded(::cuda::std::multiplies<T>{}, identity<reduction::product, T>);
-    case reduction::maximum: return folded(::cuda::maximum<T>{}, identity<reduction::maximum, T>);
-    default: return folded(::cuda::minimum<T>{}, identity<reduction::minimum, T>);
+    if constexpr (adds<T>) {
+        if (kind == reduction::sum) return folded(::cuda::std::plus<T>{}, identity<reduction::sum, T>);
+        if (kind == reduction::product) return folded(::cuda::std::multiplies<T>{}, identity<reduction::product, T>);
     }
+    if (kind == reduction::maximum) return folded(::cuda::maximum<T>{}, identity<reduction::maximum, T>);
+    return folded(::cuda::minimum<T>{}, identity<reduction::minimum, T>);
 }
 
 template <class T>
@@ -94,6 +101,7 @@ std::size_t scratch_bytes(cudaError_t error, std::size_t bytes) {
 
 template <class T>
 std::size_t reduction_bytes(reduction kind, std::int64_t count) {
+    if (!adds<T> && (kind == reduction::sum || kind == reduction::product)) return 0;
     std::size_t bytes = 0;
     const cudaError_t error = device_reduce<T>(nullptr, bytes, kind, nullptr, nullptr, count, nullptr);
     return scratch_bytes(error, bytes);
