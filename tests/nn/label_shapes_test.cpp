@@ -82,6 +82,7 @@ struct nothing_kept {
 template <class Metric>
 auto updating(const Metric& metric, const auto& weights) {
     return [&metric, weights](const auto& x, const auto& z) {
+        static_cast<void>(metric); // of some metrics the type is enough
         if constexpr (tg::detail::numbers_in<Metric>() > 0)
             Metric::update(nothing_kept{}, x, z, weights(x), metric.numbers());
         else
