@@ -25,7 +25,7 @@ if [ "${1:-}" = --all ]; then
 else # -O1, no benchmarks, one kind of device
     options="-DTAPEGRAPH_LONG_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DTAPEGRAPH_TEST_OPTIMIZATION=-O1"
     options="$options -DTAPEGRAPH_BUILD_BENCHMARKS=OFF"
-    options="$options -DCMAKE_CUDA_ARCHITECTURES=90-real -DTAPEGRAPH_SASS_ARCHITECTURES=90"
+    options="$options -DCMAKE_CUDA_ARCHITECTURES=90-virtual -DTAPEGRAPH_SASS_ARCHITECTURES=90"
 fi
 build=build/$preset
 log=$build/ctest.log

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Reports registers, spills and shared memory of GPU kernels, from the output of ptxas -v.
 
-  kernel_report.py compile LOG -- COMMAND...   runs a compiler and keeps the output of ptxas in LOG
+  kernel_report.py compile [--device] LOG -- COMMAND...   runs a compiler and keeps the output of ptxas in LOG; with
+                                                          --device nvcc compiles the device's half alone
   kernel_report.py report LOG... [--ptx FILE...] [--products REGEX]
 
 The report fails when a kernel spills registers, or when one whose name matches REGEX multiplies
@@ -117,6 +118,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     modes = parser.add_subparsers(dest="mode", required=True)
     mode = modes.add_parser("compile")
+    mode.add_argument("--device", action="store_true")
     mode.add_argument("log")
     mode.add_argument("command", nargs=argparse.REMAINDER)
     mode = modes.add_parser("report")
@@ -126,6 +128,8 @@ def main():
     arguments = parser.parse_args()
     if arguments.mode == "compile":
         command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+        if arguments.device:
+            command = ["-fatbin" if word == "-c" else word for word in command]
         sys.exit(compile_and_keep(arguments.log, command))
     sys.exit(report(arguments))
 

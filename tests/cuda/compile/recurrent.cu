@@ -5,7 +5,8 @@
 #include <tapegraph/ops/recurrent/cpu_simple_rnn_cell.hpp>
 
 /// Instantiates recurrent layers: every way of running them, and the kernels that copy their rows.
-/// No kernel here may spill registers.
+/// No kernel here may spill registers. Of those for double the quick suite has the LSTM's alone,
+/// which take the most registers.
 
 namespace tapegraph::cuda::kernels {
 
@@ -14,17 +15,19 @@ namespace tapegraph::cuda::kernels {
         recurrent_forward_operands<T>, recurrent_shape, recurrent_split, unsigned*);                                   \
     template __global__ void recurrent_backward_resident<CELL, T, RESIDENT, EXCHANGE<T, CELL::columns>>(               \
         recurrent_backward_operands<T>, recurrent_shape, recurrent_split, unsigned*);
-#define TG_RESIDENT_EXCHANGES(CELL, EXCHANGE)                                                                          \
-    TG_RESIDENT(CELL, float, 4, EXCHANGE)                                                                              \
-    TG_RESIDENT(CELL, float, 8, EXCHANGE)                                                                              \
-    TG_RESIDENT(CELL, double, 2, EXCHANGE)                                                                             \
-    TG_RESIDENT(CELL, double, 4, EXCHANGE)
-TG_RESIDENT_EXCHANGES(cpu::lstm_cell, grid_exchange)
-TG_RESIDENT_EXCHANGES(cpu::lstm_cell, cluster_exchange)
-TG_RESIDENT_EXCHANGES(cpu::gru_cell<true>, grid_exchange)
-TG_RESIDENT_EXCHANGES(cpu::gru_cell<true>, cluster_exchange)
-TG_RESIDENT_EXCHANGES(cpu::simple_rnn_cell, grid_exchange)
-TG_RESIDENT_EXCHANGES(cpu::simple_rnn_cell, cluster_exchange)
+#define TG_RESIDENT_EXCHANGES(CELL, T, FEW, MANY)                                                                      \
+    TG_RESIDENT(CELL, T, FEW, grid_exchange)                                                                           \
+    TG_RESIDENT(CELL, T, MANY, grid_exchange)                                                                          \
+    TG_RESIDENT(CELL, T, FEW, cluster_exchange)                                                                        \
+    TG_RESIDENT(CELL, T, MANY, cluster_exchange)
+TG_RESIDENT_EXCHANGES(cpu::lstm_cell, float, 4, 8)
+TG_RESIDENT_EXCHANGES(cpu::gru_cell<true>, float, 4, 8)
+TG_RESIDENT_EXCHANGES(cpu::simple_rnn_cell, float, 4, 8)
+TG_RESIDENT_EXCHANGES(cpu::lstm_cell, double, 2, 4)
+#ifdef TG_EVERY_KERNEL
+TG_RESIDENT_EXCHANGES(cpu::gru_cell<true>, double, 2, 4)
+TG_RESIDENT_EXCHANGES(cpu::simple_rnn_cell, double, 2, 4)
+#endif
 
 #define TG_STEP(CELL, T, PHASE, LARGE)                                                                                 \
     template __global__ void step_gemm<recurrent_forward_step<CELL, T, PHASE>,                                         \
@@ -33,16 +36,20 @@ TG_RESIDENT_EXCHANGES(cpu::simple_rnn_cell, cluster_exchange)
     template __global__ void                                                                                           \
         step_gemm<recurrent_backward_step<CELL, T, PHASE>, recurrent_detail::step_tile_of<1, LARGE>>(                  \
             recurrent_backward_step<CELL, T, PHASE>);
-#define TG_STEPS(CELL, PHASE)                                                                                          \
-    TG_STEP(CELL, float, PHASE, false)                                                                                 \
-    TG_STEP(CELL, float, PHASE, true)                                                                                  \
-    TG_STEP(CELL, double, PHASE, false)                                                                                \
-    TG_STEP(CELL, double, PHASE, true)
-TG_STEPS(cpu::lstm_cell, 0)
-TG_STEPS(cpu::gru_cell<true>, 0)
-TG_STEPS(cpu::gru_cell<false>, 0)
-TG_STEPS(cpu::gru_cell<false>, 1)
-TG_STEPS(cpu::simple_rnn_cell, 0)
+#define TG_STEPS(CELL, T, PHASE)                                                                                       \
+    TG_STEP(CELL, T, PHASE, false)                                                                                     \
+    TG_STEP(CELL, T, PHASE, true)
+#define TG_STEPS_OF_CELLS(T)                                                                                           \
+    TG_STEPS(cpu::gru_cell<true>, T, 0)                                                                                \
+    TG_STEPS(cpu::gru_cell<false>, T, 0)                                                                               \
+    TG_STEPS(cpu::gru_cell<false>, T, 1)                                                                               \
+    TG_STEPS(cpu::simple_rnn_cell, T, 0)
+TG_STEPS(cpu::lstm_cell, float, 0)
+TG_STEPS(cpu::lstm_cell, double, 0)
+TG_STEPS_OF_CELLS(float)
+#ifdef TG_EVERY_KERNEL
+TG_STEPS_OF_CELLS(double)
+#endif
 
 #define TG_TENSOR_STEP(CELL, PASS, PHASE, LARGE, PRECISION)                                                            \
     template __global__ void tensor_step<                                                                              \
