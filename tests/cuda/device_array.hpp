@@ -15,9 +15,11 @@
 #include <tapegraph/core/call.hpp>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace on_device {
@@ -94,11 +96,23 @@ void launch(const tapegraph::cuda::driver::launch_shape& shape, void (*kernel)(P
     tapegraph::cuda::driver::launch(nullptr, "test", shape, kernel, std::forward<A>(arguments)...);
 }
 
-/// Calls f under several orders of threads; a GPU has its own.
+#ifdef TG_SIMT
+/// Whether in_orders takes its orders in turn, as in the quick suite: TAPEGRAPH_ORDERS=in_turn.
+inline bool orders_in_turn() {
+    const char* const wish = std::getenv("TAPEGRAPH_ORDERS");
+    return wish != nullptr && std::string_view(wish) == "in_turn";
+}
+#endif
+
+/// Calls f under both orders of threads, or under one of them if they are taken in turn; each place that
+/// calls it begins with both. A GPU has its own order.
 template <class F>
 void in_orders(const F& f) {
 #ifdef TG_SIMT
-    for (simt::order o : {simt::order::forward, simt::order::greedy}) {
+    static int calls = 0; // each lambda is a type, and so has a number of its own
+    const int call = calls++;
+    for (const simt::order o : {simt::order::forward, simt::order::greedy}) {
+        if (call > 0 && (call % 2 == 0) != (o == simt::order::forward) && orders_in_turn()) continue;
         const simt::with_settings set(o);
         f();
     }
