@@ -13,9 +13,9 @@
 #define TG_INSTANTIATED(...) extern template __VA_ARGS__;
 #endif
 
-#define TG_TENSORS(count, element, result, operation)                                                                                        \
-    TG_INSTANTIATED(tensor<result> eager::run<operation, TG_LIST_##count(element)>(const operation::attributes&, const shape*,               \
-                                                                                   std::source_location, TG_PARAMETERS_##count(element)))    \
+#define TG_TENSORS(count, element, result, operation)                                                                  \
+    TG_INSTANTIATED(tensor<result> eager::run<operation, TG_LIST_##count(element)>(                                    \
+        const operation::attributes&, const shape*, std::source_location, TG_PARAMETERS_##count(element)))             \
     TG_INSTANTIATED(struct detail::operation_record<operation, tensor<result>, TG_TYPES_##count(element)>)
 #define TG_LIST_1(a) a
 #define TG_LIST_2(a) a, a
@@ -36,25 +36,25 @@
 #define TG_PARAMETERS_5(a) TG_LIST_5(const tensor<a>&)
 #define TG_PARAMETERS_7(a) TG_LIST_7(const tensor<a>&)
 
-#define TG_MORE_OPERATIONS_ON_TENSORS                                                                                                        \
-    TG_TENSORS(1, TG_ELEMENT, TG_ELEMENT, arange_op<TG_ELEMENT>)                                                                             \
-    TG_TENSORS(1, TG_ELEMENT, std::int32_t, arange_op<std::int32_t>)                                                                         \
-    TG_TENSORS(1, TG_ELEMENT, std::int32_t, arg_reduce_op)                                                                                   \
-    TG_TENSORS(1, TG_ELEMENT, std::int32_t, argsort_op)                                                                                      \
-    TG_TENSORS(2, TG_ELEMENT, TG_ELEMENT, detail::length_op)                                                                                 \
-    TG_TENSORS(4, TG_ELEMENT, TG_ELEMENT, normalization_gradient_op)                                                                         \
-    TG_TENSORS(5, TG_ELEMENT, TG_ELEMENT, attention_op)                                                                                      \
-    TG_TENSORS(7, TG_ELEMENT, TG_ELEMENT, attention_gradient_op)                                                                             \
-    TG_TENSORS(2, TG_ELEMENT, TG_ELEMENT, detail::product_gradient_op<0>)                                                                    \
-    TG_TENSORS(3, TG_ELEMENT, TG_ELEMENT, detail::product_gradient_op<1>)                                                                    \
-    TG_TENSORS(4, TG_ELEMENT, TG_ELEMENT, detail::product_gradient_op<2>)                                                                    \
-    TG_TENSORS(5, TG_ELEMENT, TG_ELEMENT, detail::product_gradient_op<3>)                                                                    \
-    TG_TENSORS(2, TG_ELEMENT, TG_ELEMENT, detail::product_terms_op<1>)                                                                       \
-    TG_TENSORS(3, TG_ELEMENT, TG_ELEMENT, detail::product_terms_op<2>)                                                                       \
-    TG_TENSORS(4, TG_ELEMENT, TG_ELEMENT, detail::product_terms_op<3>)                                                                       \
-    TG_TWO_TENSORS(std::int32_t, take_along_op)                                                                                              \
-    TG_TWO_TENSORS(std::int32_t, put_along_op)                                                                                               \
-    TG_TWO_TENSORS(std::int32_t, sparse_softmax_cross_entropy_op)                                                                            \
+#define TG_MORE_OPERATIONS_ON_TENSORS                                                                                  \
+    TG_TENSORS(1, TG_ELEMENT, TG_ELEMENT, arange_op<TG_ELEMENT>)                                                       \
+    TG_TENSORS(1, TG_ELEMENT, std::int32_t, arange_op<std::int32_t>)                                                   \
+    TG_TENSORS(1, TG_ELEMENT, std::int32_t, arg_reduce_op)                                                             \
+    TG_TENSORS(1, TG_ELEMENT, std::int32_t, argsort_op)                                                                \
+    TG_TENSORS(2, TG_ELEMENT, TG_ELEMENT, detail::length_op)                                                           \
+    TG_TENSORS(4, TG_ELEMENT, TG_ELEMENT, normalization_gradient_op)                                                   \
+    TG_TENSORS(5, TG_ELEMENT, TG_ELEMENT, attention_op)                                                                \
+    TG_TENSORS(7, TG_ELEMENT, TG_ELEMENT, attention_gradient_op)                                                       \
+    TG_TENSORS(2, TG_ELEMENT, TG_ELEMENT, detail::product_gradient_op<0>)                                              \
+    TG_TENSORS(3, TG_ELEMENT, TG_ELEMENT, detail::product_gradient_op<1>)                                              \
+    TG_TENSORS(4, TG_ELEMENT, TG_ELEMENT, detail::product_gradient_op<2>)                                              \
+    TG_TENSORS(5, TG_ELEMENT, TG_ELEMENT, detail::product_gradient_op<3>)                                              \
+    TG_TENSORS(2, TG_ELEMENT, TG_ELEMENT, detail::product_terms_op<1>)                                                 \
+    TG_TENSORS(3, TG_ELEMENT, TG_ELEMENT, detail::product_terms_op<2>)                                                 \
+    TG_TENSORS(4, TG_ELEMENT, TG_ELEMENT, detail::product_terms_op<3>)                                                 \
+    TG_TWO_TENSORS(std::int32_t, take_along_op)                                                                        \
+    TG_TWO_TENSORS(std::int32_t, put_along_op)                                                                         \
+    TG_TWO_TENSORS(std::int32_t, sparse_softmax_cross_entropy_op)                                                      \
     TG_THREE_TENSORS(TG_ELEMENT, std::int32_t, sparse_softmax_cross_entropy_gradient_op)
 
 namespace tapegraph {
