@@ -3,7 +3,6 @@
 
 #include <tapegraph/formats/pytorch.hpp>
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,37 +59,20 @@ std::string archive(const tapegraph::io::zip_options& options) {
     return support::read_text(path);
 }
 
-/// An archive of a pickle and its storages, uncompressed. `zip_writer` would wait for the disk, thousands of times.
-std::string archive_around(const std::string& pickle) {
-    const auto number = [](std::string& to, std::uint64_t value, int bytes) {
-        for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i));
-    };
-    std::string file, directory;
-    std::uint64_t members = 0;
-    const auto add = [&](std::string_view name, std::string_view data) {
-        std::string fields; // from the version needed to the length of extra fields, the same in both places
-        number(fields, 20, 2), number(fields, 0, 2), number(fields, 0, 2), number(fields, 33u << 16, 4);
-        number(fields, tapegraph::io::crc32_of(std::as_bytes(std::span(data))), 4);
-        number(fields, data.size(), 4), number(fields, data.size(), 4), number(fields, name.size(), 2), number(fields, 0, 2);
-        (directory += "PK\1\2\24\0"s) += fields;
-        number(directory, 0, 2), number(directory, 0, 4), number(directory, 0, 4), number(directory, file.size(), 4);
-        directory += name;
-        (((file += "PK\3\4") += fields) += name) += data;
-        ++members;
-    };
-    add("archive/data.pkl", pickle);
-    add("archive/data/0", std::string(24, 'x'));
-    add("archive/data/1", "\1\0\1"s);
-    const std::uint64_t at = file.size();
-    (file += directory) += "PK\5\6\0\0\0\0"s;
-    number(file, members, 2), number(file, members, 2), number(file, directory.size(), 4), number(file, at, 4), number(file, 0, 2);
-    return file;
-}
-
 /// The bytes as a file, and, what the archive's checksums would keep from the pickle's machine, as a pickle.
 bool read(const std::string& bytes) {
-    const bool whole = bytes.starts_with("PK") || bytes.starts_with(tapegraph::io::detail::pytorch_legacy_magic);
-    const auto path = folder().write("damaged", whole ? bytes : archive_around(bytes));
+    if (bytes.starts_with("PK") || bytes.starts_with(tapegraph::io::detail::pytorch_legacy_magic)) {
+        static_cast<void>(tapegraph::io::read_pytorch_file(folder().write("damaged", bytes)));
+        return true;
+    }
+    const auto path = folder().path() / "around";
+    {
+        tapegraph::io::zip_writer writer(path);
+        writer.add("archive/data.pkl", bytes);
+        writer.add("archive/data/0", std::string(24, 'x'));
+        writer.add("archive/data/1", "\1\0\1"s);
+        writer.commit();
+    }
     static_cast<void>(tapegraph::io::read_pytorch_file(path));
     return true;
 }
