@@ -122,10 +122,14 @@ protected:
         return eval(total * typed_number<T>{static_cast<T>(share)});
     }
     // A template, because its result type exists only where there is a loss.
-    auto gradients_in(differentiated& found, eager_context& context) {
+    auto gradients_in(differentiated& found, eager_context& context, bool in_place = false) {
         return detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>>{
-            detail::eager_slots(&this->variables_, &context.updates), &found.targets, &found.sources, &found.gradients,
-            &context.row_uses};
+            detail::eager_slots(&this->variables_, &context.updates),
+            &found.targets,
+            &found.sources,
+            &found.gradients,
+            &context.row_uses,
+            in_place};
     }
 
     // The differentiated values in the form that gradients() returns.
@@ -281,9 +285,12 @@ private:
         const detail::random_scope draws(context.random);
         differentiated found = this->template differentiate<detail::scales_loss<Optimizer>()>(context, columns);
         const auto n = base::typed_numbers(this->optimizer_.numbers(this->step_));
-        detail::update_all<Optimizer>(this->gradients_in(found, context), n);
+        constexpr bool in_place = !ir::constrains<Model, Spec, Loss>;
+        if (in_place)
+            for (auto& u : context.used) u.handle.drop_storage();
+        detail::update_all<Optimizer>(this->gradients_in(found, context, in_place), n);
         found.sources.clear();
-        if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
+        if constexpr (!in_place) detail::projections<Model>::template apply<value>(context);
         context.apply();
         return found.result;
     }

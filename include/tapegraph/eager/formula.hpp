@@ -43,6 +43,19 @@ struct formula_trace : formula_facts {
     int kernel_words[4096]{}; // the value's region, followed by that of the adjoints
     const ir::operation* ops[64]{};
     int word_count = 0, op_count = 0;
+
+    constexpr int index_of(const ir::operation* op) {
+        for (int i = 0; i < op_count; ++i)
+            if (ir::same_operation(ops[i], op)) return i;
+        ops[op_count] = op;
+        return op_count++;
+    }
+    /// Appends a region and returns its first word.
+    constexpr int append(const ir::region_code& r) {
+        const int first = word_count;
+        for (int word : r.words) kernel_words[word_count++] = word;
+        return first;
+    }
 };
 
 /// The part of it that the program contains.
@@ -110,17 +123,7 @@ constexpr formula_trace make_formula() {
     code.reduced = last != domain && t.error.operation.empty();
     if (code.error != nullptr) return code;
 
-    const auto op_index = [&](const ir::operation* op) {
-        for (int i = 0; i < code.op_count; ++i)
-            if (ir::same_operation(code.ops[i], op)) return i;
-        code.ops[code.op_count] = op;
-        return code.op_count++;
-    };
-    const auto write = [&](const ir::region_code& r) {
-        const int first = code.word_count;
-        for (int word : r.words) code.kernel_words[code.word_count++] = word;
-        return first;
-    };
+    const auto op_index = [&](const ir::operation* op) { return code.index_of(op); };
     const auto source_of = [&](int node, int output, int adjoint) {
         if (node == adjoint) return static_cast<int>(from_adjoint);
         if (node == output) return static_cast<int>(from_output);
@@ -135,7 +138,7 @@ constexpr formula_trace make_formula() {
     list<int> roots;
     roots.push_back(domain);
     const ir::region_code value = ir::encode_region(t, roots, is_input, op_index, marks);
-    code.forward = write(value);
+    code.forward = code.append(value);
     for (int slot : value.slots) code.forward_sources[code.forward_slots++] = source_of(slot, -1, -1);
 
     if (!ir::detail::is_floating(code.type)) return code;
@@ -157,7 +160,7 @@ constexpr formula_trace make_formula() {
     for (int k = 0; k < targets.size(); ++k) targets[k] = t.outputs[k].node;
     const auto is_slot = [&](int node) { return t.nodes[node].op->kind == operation_kind::leaf; };
     const ir::region_code back = ir::encode_region(t, targets, is_slot, op_index, marks);
-    code.backward = write(back);
+    code.backward = code.append(back);
     for (int slot : back.slots) {
         int source = source_of(slot, output, adjoint);
         if (source < 0) { // a constant of the derivative, kept as a further number
@@ -172,6 +175,14 @@ constexpr formula_trace make_formula() {
         code.sources[code.slots++] = source;
     }
     return code;
+}
+
+/// An array trimmed to the used length: the program contains this, and not the trace.
+template <int Count, class T>
+constexpr auto used_part(const T* from) {
+    std::array<T, Count + 1> result{};
+    for (int i = 0; i < Count; ++i) result[static_cast<std::size_t>(i)] = from[i];
+    return result;
 }
 
 /// The code of a formula as a constant, in the form that decoded_region reads.
@@ -189,15 +200,8 @@ struct formula {
     using forward = typename ir::decoded_region<formula, value.forward>::type;
     using backward = typename ir::decoded_region<formula, value.backward>::type;
 
-    // Trimmed to the used length: the program contains these, and not `value`.
-    template <class T, int Count>
-    static constexpr auto first_of(const T* from) {
-        std::array<T, Count + 1> result{};
-        for (int i = 0; i < Count; ++i) result[static_cast<std::size_t>(i)] = from[i];
-        return result;
-    }
-    static constexpr auto words = first_of<int, value.word_count>(value.kernel_words);
-    static constexpr auto ops = first_of<const ir::operation*, value.op_count>(value.ops);
+    static constexpr auto words = used_part<value.word_count>(value.kernel_words);
+    static constexpr auto ops = used_part<value.op_count>(value.ops);
     static constexpr formula_code code{value, words.data(), ops.data()};
 };
 

@@ -16,9 +16,7 @@ namespace tapegraph {
     TG_COMPILED(nn, auto loss::operator()<tensor<float>, tensor<label>>(tensor<float>, tensor<label>) const)
 #define TG_COMPILED_ACCURACY(loss, label)                                                                              \
     TG_COMPILED(nn, auto loss::accuracy<tensor<float>, tensor<label>>(tensor<float>, tensor<label>))
-#define TG_COMPILED_UPDATE(optimizer, count)                                                                           \
-    TG_COMPILED(nn, void optimizer::update(const detail::eager_slots&, const tensor<float>&, const tensor<float>&,     \
-                                           const std::array<typed_number<float>, count>&))
+#define TG_COMPILED_UPDATE(optimizer) TG_COMPILED(nn, const detail::update_view& detail::update_of<optimizer, float>())
 
 TG_COMPILED_LOSS(sigmoid_cross_entropy, float)
 TG_COMPILED_LOSS(softmax_cross_entropy, float)
@@ -27,9 +25,9 @@ TG_COMPILED_LOSS(mean_squared_error, float)
 TG_COMPILED_ACCURACY(sigmoid_cross_entropy, float)
 TG_COMPILED_ACCURACY(softmax_cross_entropy, float)
 TG_COMPILED_ACCURACY(sparse_softmax_cross_entropy, std::int32_t)
-TG_COMPILED_UPDATE(sgd, 1)
-TG_COMPILED_UPDATE(momentum, 2)
-TG_COMPILED_UPDATE(adam, 4)
+TG_COMPILED_UPDATE(sgd)
+TG_COMPILED_UPDATE(momentum)
+TG_COMPILED_UPDATE(adam)
 TG_COMPILED(nn, auto dense<eager_scope, tensor<float>>(const eager_scope&, const tensor<float>&, const dense_options&,
                                                        std::source_location))
 

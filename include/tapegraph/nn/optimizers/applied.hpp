@@ -193,6 +193,38 @@ private:
                     take<float>(i, plain, f);
             }
         }
+        // Updates each, at once where an update is one kernel and nothing else depends on it.
+        template <class Narrow, class Wide>
+        void update(const Narrow& narrow, const Wide& wide) const {
+            for (std::size_t i = 0; i < gradients->size(); ++i) {
+                const weight& w = self->weights_[i];
+                if (!w.active() || !(*gradients)[i].has_storage()) continue;
+                slots->begin(i, w.path);
+                if (w.data->type() == dtype::f64)
+                    update<double>(i, wide);
+                else
+                    update<float>(i, narrow);
+            }
+        }
+        template <class V, class Numbers>
+        void update(std::size_t i, const Numbers& n) const {
+            if constexpr (detail::updates_elementwise<Optimizer, V>)
+                if (!Rows || !(*indices)[i].has_storage()) return update_whole<V>(i, n);
+            if constexpr (Rows || !detail::updates_elementwise<Optimizer, V>) {
+                any_tensor plain = *self->weights_[i].data;
+                plain.set_tape_index({});
+                take<V>(i, plain, [&](const auto& some, const auto& w, const auto& g) {
+                    detail::update_into_new<Optimizer>(some, w, g, n);
+                });
+            }
+        }
+        template <class V, class Numbers>
+        void update_whole(std::size_t i, const Numbers& n) const {
+            const weight& w = self->weights_[i];
+            const bool in_place = !detail::numeric_check::active() && (w.owner == nullptr || !w.owner->constraint());
+            slots->template update<V>(detail::update_of<Optimizer, V>(), *w.data, (*gradients)[i],
+                                      detail::plain_numbers(n).data(), in_place);
+        }
         template <class V, class F>
         void take(std::size_t i, const any_tensor& plain, const F& f) const {
             const tensor<V> w(plain), g((*gradients)[i]);
@@ -306,21 +338,21 @@ void applied<Optimizer>::apply(const std::vector<any_tensor>& gradients, const s
     std::vector<detail::hand_slots::pending> updates;
     detail::hand_slots slots(&states_, &updates, {&optimizer_, &first_value_of});
     const gradients_of_step<float, Rows> step{this, &slots, &gradients, &indices};
-    const auto update = [&](const auto&... shared) {
-        step.each([&](const auto& some, const auto& w, const auto& g) {
-            if constexpr (std::is_same_v<decltype(w), const tensor<double>&>)
-                Optimizer::update(some, w, g, wide, shared...);
-            else
-                Optimizer::update(some, w, g, narrow, shared...);
-        });
-    };
     if constexpr (requires { Optimizer::shared(step, narrow); }) {
+        const auto update = [&](const auto& shared) {
+            step.each([&](const auto& some, const auto& w, const auto& g) {
+                if constexpr (std::is_same_v<decltype(w), const tensor<double>&>)
+                    Optimizer::update(some, w, g, wide, shared);
+                else
+                    Optimizer::update(some, w, g, narrow, shared);
+            });
+        };
         if (holds_doubles())
             update(Optimizer::shared(gradients_of_step<double, Rows>{this, &slots, &gradients, &indices}, wide));
         else
             update(Optimizer::shared(step, narrow));
     } else {
-        update();
+        step.update(narrow, wide);
     }
     for (auto& u : updates)
         if (const variable* const owner = weights_[u.tensor].owner;

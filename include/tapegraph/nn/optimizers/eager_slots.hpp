@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/eager/update_formula.hpp>
 #include <tapegraph/model/eager_scope.hpp>
 #include <tapegraph/model/shared_terms.hpp>
 #include <tapegraph/ops/gather/rows.hpp>
@@ -34,6 +35,8 @@ public:
         updates_->push_back({variable_of(target), eval(value)});
     }
     bool matches(std::string_view pattern) const { return path_matches(pattern, target_->path()); }
+    /// An update that is one kernel: assigns its results or, `in_place`, writes them at once.
+    void update(const update_view& u, const any_tensor& gradient, const double* numbers, bool in_place) const;
     /// A scalar of the optimizer that belongs to no variable.
     variable& common(std::string_view name) const;
     void assign_common(std::string_view name, any_tensor value) const;
@@ -138,16 +141,44 @@ void update_rows(const eager_slots& slots, const std::vector<eager_context::row_
     }
 }
 
+/// The numbers of a step as they are.
+template <class Numbers>
+auto plain_numbers(const Numbers& n) {
+    std::array<double, std::tuple_size_v<Numbers> + 1> plain{};
+    for (std::size_t i = 0; i < n.size(); ++i) plain[i] = n[i].value;
+    return plain;
+}
+
+/// An optimizer's update of tensors, into new ones: by one kernel where it is elementwise.
+template <class Optimizer, class T, class Numbers>
+void update_into_new(const auto& slots, const tensor<T>& w, const tensor<T>& g, const Numbers& n) {
+    if constexpr (updates_elementwise<Optimizer, T>) {
+        const update_view& u = update_of<Optimizer, T>();
+        tensor<T> tensors[2 + most_states]{w, g};
+        any_tensor *leaves[2 + most_states], results[most_leaves];
+        for (int k = 0; k < 2 + u.state_count; ++k) {
+            if (k >= 2) tensors[k] = slots.state(w, u.states[static_cast<std::size_t>(k - 2)]);
+            leaves[k] = &tensors[k];
+        }
+        run_update(u, leaves, plain_numbers(n).data(), false, results);
+        for (int r = 0; r < u.formula.code->results; ++r)
+            slots.assign(tensors[u.formula.code->result_leaf[r]], tensor<T>(std::move(results[r])));
+    } else {
+        Optimizer::update(slots, w, g, n);
+    }
+}
+
 /// The gradients of a step, in the form that an optimizer's `shared` receives. `gradients` are
 /// those of the `targets`, whose handles are `sources`, followed, if `Rows`, by those of the row
-/// uses.
+/// uses. `in_place`: the handles are not read after the update, and nothing changes what it assigns.
 template <class T, bool Rows>
 struct eager_gradients {
     eager_slots slots;
     const std::vector<variable*>* targets;
-    const std::vector<any_tensor>* sources;
+    std::vector<any_tensor>* sources;
     std::vector<any_tensor>* gradients;
     const std::vector<eager_context::row_use>* row_uses;
+    bool in_place = false;
 
     /// Calls f(slots, variable, gradient) for each.
     template <class F>
@@ -158,6 +189,26 @@ struct eager_gradients {
     template <class F>
     void take(const F& f) const {
         run(f, true);
+    }
+    /// Updates every variable, and frees gradients on the way.
+    template <class Optimizer, class Numbers>
+    void update(const Numbers& n) const {
+        const auto into_new = [&](const auto& some, const auto& w, const auto& g) {
+            update_into_new<Optimizer, T>(some, w, g, n);
+        };
+        if constexpr (updates_elementwise<Optimizer, T>) {
+            eager_slots each = slots;
+            const auto plain = plain_numbers(n);
+            for (std::size_t i = 0; i < targets->size(); ++i) {
+                each.begin((*targets)[i]);
+                if (in_place) (*sources)[i].drop_storage();
+                each.update(update_of<Optimizer, T>(), (*gradients)[i], plain.data(), in_place);
+                (*gradients)[i].drop_storage();
+            }
+            if constexpr (Rows) update_rows<T>(each, *row_uses, gradients->data() + targets->size(), into_new);
+        } else {
+            take(into_new);
+        }
     }
     /// The sum of the scalars f(gradient), or f(slots, variable, gradient), over all variables that are
     /// not frozen, in order.
@@ -205,7 +256,7 @@ void update_all(const Gradients& step, const Numbers& n) {
         const auto shared = Optimizer::shared(step, n);
         step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n, shared); });
     } else {
-        step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n); });
+        step.template update<Optimizer>(n);
     }
 }
 
@@ -215,6 +266,22 @@ TG_DEFINITION variable* eager_slots::variable_of(const any_tensor& target) const
     for (const auto& s : states_)
         if (s.second.shares_with(target)) return s.first;
     return target_;
+}
+
+TG_DEFINITION void eager_slots::update(const update_view& u, const any_tensor& gradient, const double* numbers,
+                                       bool in_place) const {
+    variable* owners[2 + most_states]{target_};
+    any_tensor g = gradient, *leaves[2 + most_states]{&target_->data(), &g}, results[most_leaves];
+    for (int k = 0; k < u.state_count; ++k) {
+        owners[2 + k] = &state_variable(u.states[static_cast<std::size_t>(k)]);
+        leaves[2 + k] = &owners[2 + k]->data();
+    }
+    in_place = in_place && !target_->frozen() && !numeric_check::active();
+    for (const auto& p : *updates_) // of the model's own assignments and the optimizer's, the latter counts
+        for (int k = 0; k < 2 + u.state_count; ++k) in_place = in_place && p.target != owners[k];
+    run_update(u, leaves, numbers, in_place, results);
+    for (int r = 0; r < u.formula.code->results; ++r)
+        if (!in_place) updates_->push_back({owners[u.formula.code->result_leaf[r]], std::move(results[r])});
 }
 
 TG_DEFINITION void eager_slots::assign_common(std::string_view name, any_tensor value) const {

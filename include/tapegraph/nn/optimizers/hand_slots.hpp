@@ -42,15 +42,24 @@ public:
     }
     template <class T>
     tensor<T> state(const tensor<T>& w, std::string_view name) const {
-        const std::string path = std::string(path_) + '/' + std::string(name);
-        variable* v = states_->find(path);
-        if (v == nullptr) {
-            tensor<T> first = tensor<T>::uninitialized(w.shape());
-            std::fill_n(first.mutable_data(), first.size(), static_cast<T>(first_.of(first_.optimizer, name)));
-            v = &states_->add(path, first, false, true);
+        variable& v = state_variable<T>(w.shape(), name);
+        seen_.push_back({&v, v.data()});
+        return tensor<T>(v.data());
+    }
+    /// An update of the tensor by one kernel: assigns its results or, `in_place`, writes them at once.
+    template <class T>
+    void update(const update_view& u, any_tensor& w, const any_tensor& gradient, const double* numbers,
+                bool in_place) const {
+        variable* owners[2 + most_states]{};
+        any_tensor g = gradient, *leaves[2 + most_states]{&w, &g}, results[most_leaves];
+        for (int k = 0; k < u.state_count; ++k) {
+            owners[2 + k] = &state_variable<T>(w.shape(), u.states[static_cast<std::size_t>(k)]);
+            leaves[2 + k] = &owners[2 + k]->data();
         }
-        seen_.push_back({v, v->data()});
-        return tensor<T>(v->data());
+        run_update(u, leaves, numbers, in_place, results);
+        for (int r = 0; r < u.formula.code->results; ++r)
+            if (!in_place)
+                updates_->push_back({tensor_, owners[u.formula.code->result_leaf[r]], std::move(results[r])});
     }
     template <class T, tensor_like E>
     void assign(const tensor<T>& target, const E& value) const {
@@ -65,6 +74,14 @@ public:
     void assign_state(variable& state, any_tensor value) const { updates_->push_back({0, &state, std::move(value)}); }
 
 private:
+    template <class T>
+    variable& state_variable(const shape& dims, std::string_view name) const {
+        const std::string path = std::string(path_) + '/' + std::string(name);
+        if (variable* const known = states_->find(path)) return *known;
+        tensor<T> first = tensor<T>::uninitialized(dims);
+        std::fill_n(first.mutable_data(), first.size(), static_cast<T>(first_.of(first_.optimizer, name)));
+        return states_->add(path, first, false, true);
+    }
     variable* state_of(const any_tensor& target) const {
         variable* state = nullptr;
         for (const auto& s : seen_)
