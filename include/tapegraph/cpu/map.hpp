@@ -136,7 +136,40 @@ inline bool hands_through(tile_function evaluate) {
 
 /// Evaluates a region over the call's domain into its results; null results are skipped.
 void run_map(tile_function evaluate, const kernel_call& call);
+/// The same for results that are added to what is in their memory: those with a sum of two operands of
+/// their type.
+void run_map_adding(tile_function evaluate, const kernel_call& call, const tile_function* sums);
 #if TG_DEFINES(reduction)
+TG_DEFINITION void run_map_adding(tile_function evaluate, const kernel_call& call, const tile_function* sums) {
+    const std::int64_t elements = call.domain.elements();
+    const region_reader reader(evaluate, call);
+    const std::int64_t chunks = (elements + detail::chunk_elements - 1) / detail::chunk_elements;
+    parallel_for(chunks, elements >= detail::parallel_elements, [&](std::int64_t chunk) {
+        constexpr std::int64_t step = detail::tile_elements;
+        alignas(64) std::byte values[most_results][static_cast<std::size_t>(step) * sizeof(double)];
+        void *to[most_results], *part[most_results];
+        std::int64_t sizes[most_results];
+        const std::int64_t end = std::min(elements, (chunk + 1) * detail::chunk_elements);
+        for (std::int64_t begin = chunk * detail::chunk_elements; begin < end; begin += step) {
+            const std::int64_t count = std::min(step, end - begin);
+            for (int k = 0; k < call.outputs; ++k) {
+                sizes[k] = static_cast<std::int64_t>(size_of(call.out[k].type));
+                std::byte* const out = static_cast<std::byte*>(call.out[k].data);
+                to[k] = out == nullptr ? nullptr : out + begin * sizes[k];
+                part[k] = sums[k] != nullptr ? values[k] : to[k];
+            }
+            reader.read(begin, count, part, sizes, call.outputs);
+            for (int k = 0; k < call.outputs; ++k) {
+                if (sums[k] == nullptr) continue;
+                tile t;
+                t.in[0] = t.out[0] = to[k];
+                t.in[1] = part[k];
+                t.count = count;
+                sums[k](t);
+            }
+        }
+    });
+}
 TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
     const std::int64_t elements = call.domain.elements();
     if (elements == 0) return;

@@ -6,6 +6,7 @@
 #include <tapegraph/eager/interpreter.hpp>
 #include <tapegraph/eager/run_formula.hpp>
 #include <tapegraph/eager/tape.hpp>
+#include <tapegraph/ops/elementwise/arithmetic.hpp>
 
 #include <cstring>
 #include <new>
@@ -14,6 +15,15 @@
 /// here depends on a formula's type, so it is compiled once.
 
 namespace tapegraph::detail {
+
+template <class T>
+using sum_region = region<slots<dtype_of<T>, dtype_of<T>>, results<2>, instruction<add_op, dtype_of<T>, 0, 1>>;
+
+/// Whether adjoints are added in the memory of one of them: not where the sum is recorded or looked at.
+inline bool sums_in_place(dtype type) {
+    return (type == dtype::f32 || type == dtype::f64) && runtime::current_runtime() == nullptr &&
+           !tape_storage::instance().recording() && !numeric_check::active();
+}
 
 /// The tape record of a sealed formula, or of a reduction of one.
 struct formula_record : tape_record {
@@ -128,17 +138,25 @@ TG_DEFINITION void formula_record::backward(tape_record& base, backward_pass& wa
     adjoint_call operands(self, self.kept(adjoint));
     kernel_call& call = operands.call;
 
-    // One pass for all leaves of full shape, and one fused reduction for each leaf that was
-    // broadcast.
+    // One pass for all leaves of full shape, which adds to what has arrived for them, and one fused
+    // reduction for each leaf that was broadcast.
     partial_array<any_tensor, most_leaves> flows(code.results);
     partial_array<buffer_view, most_leaves> out(code.results);
-    bool any_full = false;
+    cpu::tile_function sums[most_leaves]{};
+    bool any_full = false, any_sum = false;
     for (int r = 0; r < code.results; ++r) {
         const any_tensor& leaf = self.leaves[code.result_leaf[r]];
         if (!walk.wants(leaf) || !(leaf.shape() == self.domain)) continue;
-        flows[r] = any_tensor(leaf.type(), leaf.shape());
-        out[r] = flows[r].view();
         any_full = true;
+        if (any_tensor* const before = sums_in_place(leaf.type()) ? walk.own_adjoint(leaf) : nullptr) {
+            out[r] = before->write_on(nullptr);
+            sums[r] = leaf.type() == dtype::f64 ? &cpu::evaluate_tile<sum_region<double>>
+                                                : &cpu::evaluate_tile<sum_region<float>>;
+            any_sum = true;
+        } else {
+            flows[r] = any_tensor(leaf.type(), leaf.shape());
+            out[r] = flows[r].view();
+        }
     }
     for (int r = 0; r < code.results; ++r) {
         const dtype type = self.leaves[code.result_leaf[r]].type();
@@ -146,10 +164,13 @@ TG_DEFINITION void formula_record::backward(tape_record& base, backward_pass& wa
     }
     call.out = out.data();
     call.outputs = code.results;
-    if (any_full) run_backward(*self.formula, call);
+    if (any_sum)
+        run_backward_adding(*self.formula, call, sums);
+    else if (any_full)
+        run_backward(*self.formula, call);
     for (int r = 0; r < code.results; ++r) {
         const any_tensor& leaf = self.leaves[code.result_leaf[r]];
-        if (!walk.wants(leaf)) continue;
+        if (!walk.wants(leaf) || sums[r] != nullptr) continue;
         if (!(leaf.shape() == self.domain))
             flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
         walk.add(leaf, std::move(flows[r]));

@@ -26,14 +26,12 @@ struct replayed_formula {
     explicit replayed_formula(const formula_record& r);
 };
 
-/// a + b for tensors of T, not recorded. A formula would also bring its derivatives into programs
+/// out = a + b for tensors of T, not recorded. A formula would also bring its derivatives into programs
 /// that have no tensors of T.
-template <class T, class Tensor>
-Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
-    constexpr dtype type = dtype_of<T>;
-    using sum = region<slots<type, type>, results<2>, instruction<add_op, type, 0, 1>>;
-    Tensor result(type, a.shape());
-    const buffer_view in[]{a.view(), b.view()}, out = result.view();
+template <class T>
+void unrecorded_sum(const buffer_view& a, const buffer_view& b, const buffer_view& out) {
+    using sum = sum_region<T>;
+    const buffer_view in[]{a, b};
     kernel_call call;
     call.in = in, call.inputs = 2;
     call.out = &out, call.outputs = 1;
@@ -43,8 +41,6 @@ Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
             return runtime::observed_call{runtime::call_part::operation, &call, nullptr, 0, {"add"}};
         },
         [&] { run_region(&cpu::evaluate_tile<sum>, runtime::map_on_device<sum>(), call); });
-    check_finite("add", result, {});
-    return result;
 }
 
 template <class Tensor>
@@ -52,9 +48,27 @@ Tensor add_adjoints(const Tensor& a, const Tensor& b) {
     const tape_storage& tape = tape_storage::instance();
     const bool recorded = tape.tracks(a) || tape.tracks(b);
     if (is_storage_type(a.type()) || (a.type() == dtype::f64 && recorded)) return interpreted_sum(a, b);
-    if (a.type() == dtype::f64) return unrecorded_sum<double>(a, b);
+    if (a.type() == dtype::f64) {
+        Tensor result(dtype::f64, a.shape());
+        unrecorded_sum<double>(a.view(), b.view(), result.view());
+        check_finite("add", result, {});
+        return result;
+    }
     const tensor<float> x(a), y(b);
     return tensor<float>(x + y);
+}
+
+template <class Tensor>
+bool added_in_place(Tensor& a, Tensor& b) {
+    Tensor& to = may_change(a) ? a : b;
+    if (!may_change(to) || !a.has_storage() || !sums_in_place(a.type())) return false;
+    const buffer_view first = a.view(), second = b.view(), out = to.write_on(runtime::current_runtime());
+    if (a.type() == dtype::f64)
+        unrecorded_sum<double>(first, second, out);
+    else
+        unrecorded_sum<float>(first, second, out);
+    if (&to == &b) a = std::move(b);
+    return true;
 }
 
 template <class Tensor>
@@ -66,9 +80,10 @@ Tensor ones_like(const Tensor& like) {
     return result;
 }
 
-TG_COMPILED(eager, any_tensor unrecorded_sum<float, any_tensor>(const any_tensor&, const any_tensor&))
-TG_COMPILED(eager, any_tensor unrecorded_sum<double, any_tensor>(const any_tensor&, const any_tensor&))
+TG_COMPILED(eager, void unrecorded_sum<float>(const buffer_view&, const buffer_view&, const buffer_view&))
+TG_COMPILED(eager, void unrecorded_sum<double>(const buffer_view&, const buffer_view&, const buffer_view&))
 TG_COMPILED(eager, any_tensor add_adjoints<any_tensor>(const any_tensor&, const any_tensor&))
+TG_COMPILED(eager, bool added_in_place<any_tensor>(any_tensor&, any_tensor&))
 TG_COMPILED(eager, any_tensor ones_like<any_tensor>(const any_tensor&))
 
 #if TG_DEFINES_FOR_HOST(eager)

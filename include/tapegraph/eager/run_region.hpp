@@ -45,6 +45,11 @@ inline void run_backward(const formula_view& f, const kernel_call& call) {
     observed_formula(runtime::call_part::adjoints, f, call, {},
                      [&] { run_region(f.backward, f.backward_on_device, call); });
 }
+/// Computes adjoints of leaves on the CPU and adds those that have a sum to what is in their memory.
+inline void run_backward_adding(const formula_view& f, const kernel_call& call, const cpu::tile_function* sums) {
+    if (runtime::placement_is_logged()) log_formula("gradient of ", f, call.domain);
+    observed_formula(runtime::call_part::adjoints, f, call, {}, [&] { cpu::run_map_adding(f.backward, call, sums); });
+}
 
 #if TG_DEFINES_FOR_HOST(eager)
 

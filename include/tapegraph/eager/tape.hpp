@@ -143,14 +143,23 @@ private:
     int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0, visited_ = -1;
 };
 
-// These two are templates because eager/replay.hpp defines them, where formulas can be sealed. This
-// header includes none of that.
+// These are templates because eager/replay.hpp defines them, where formulas can be sealed. This header
+// includes none of that.
 /// Adds two tensors of one type and shape, on the tape when they are tracked.
 template <class Tensor>
 Tensor add_adjoints(const Tensor& a, const Tensor& b);
+/// Adds b to a where that may change a's memory, or else b's, which then becomes a; returns false where
+/// the sum needs memory of its own.
+template <class Tensor>
+bool added_in_place(Tensor& a, Tensor& b);
 /// A tensor filled with ones.
 template <class Tensor>
 Tensor ones_like(const Tensor& like);
+
+/// Whether nothing else reads an adjoint's memory.
+inline bool may_change(const any_tensor& adjoint) {
+    return adjoint.has_storage() && !adjoint.shared() && adjoint.tape_index().serial == 0;
+}
 
 /// One backward walk from a value to its sources. Every walk begins without adjoints.
 template <class Tensor> // any_tensor; a template, so that programs that take no derivatives do not compile it
@@ -172,11 +181,17 @@ public:
     }
     void add(const any_tensor& to, any_tensor adjoint) {
         const std::size_t at = number(to.tape_index().index);
-        if (present_[at])
-            adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
-        else
+        if (!present_[at])
             adjoints_[at] = std::move(adjoint);
+        else if (!added_in_place(adjoints_[at], adjoint))
+            adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
         present_[at] = 1;
+    }
+    /// The adjoint that has arrived for a tensor, for a record that adds to it in place; null where there
+    /// is none, or where something else reads it, too.
+    any_tensor* own_adjoint(const any_tensor& of) {
+        const std::size_t at = number(of.tape_index().index);
+        return present_[at] && may_change(adjoints_[at]) ? &adjoints_[at] : nullptr;
     }
     /// Uses `add`, for records of programs that may never walk backward: it is compiled only where
     /// a walk starts.
