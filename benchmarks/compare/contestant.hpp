@@ -134,7 +134,9 @@ inline std::string answer(const std::string& line, const maker& make, prepared& 
         std::ofstream(a) << now.profile(10).text();
     } else if (verb == "floor" && now.profile) {
         const floor_of_step f(now.profile(1)); // counts and peaks alone: steps of large models take long
-        out << ' ' << f.seconds << ' ' << f.flops << ' ' << f.bytes << ' ' << f.peak << ' ' << f.bandwidth;
+        const auto each = static_cast<double>(now.operations);
+        out << ' ' << f.seconds / each << ' ' << f.flops / each << ' ' << f.bytes / each << ' ' << f.peak << ' '
+            << f.bandwidth;
     } else if (verb == "check" && now.numbers) {
         for (const double number : now.numbers(std::atoll(a.c_str()))) out << ' ' << number;
     } else if (verb == "run" && now.step) {
