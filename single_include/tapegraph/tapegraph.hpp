@@ -11455,7 +11455,206 @@ private:
 
 // -- tapegraph/compile/eager_model.hpp
 // -- tapegraph/nn/optimizers/eager_slots.hpp
+// -- tapegraph/eager/update_formula.hpp
+
+/// An optimizer's update of one variable as a formula of several results: the variable's next value and
+/// those of its state. The compiler runs Optimizer::update on nodes, as it does for graph mode.
+
 namespace tapegraph::detail {
+inline constexpr int most_states = 6;
+struct traced_update {
+ ir::trace t;
+ list<int> leaves;
+ list<int> numbers;
+ list<std::string_view> states;
+ list<int> targets, values;
+ bool by_path = false;
+ constexpr int leaf(dtype type, const shape& dims) { return leaves.push_back(t.input("", type, dims)); }
+};
+class update_slots {
+public:
+ constexpr explicit update_slots(traced_update& u) : u_(&u) {}
+ constexpr graph_node state(const graph_node& w, std::string_view name) const {
+  int k = 0;
+  while (k < u_->states.size() && u_->states[k] != name) ++k;
+  if (k == u_->states.size()) {
+   u_->states.push_back(name);
+   u_->leaf(w.type(), w.shape());
+  }
+  return {&u_->t, u_->leaves[2 + k]};
+ }
+ constexpr void assign(const graph_node& target, const auto& value) const {
+  u_->targets.push_back(target.id());
+  u_->values.push_back(eval(value).id());
+ }
+ constexpr bool matches(std::string_view) const {
+  u_->by_path = true;
+  return false;
+ }
+private:
+ traced_update* u_;
+};
+struct update_trace : formula_trace {
+ std::array<std::string_view, most_states> states{};
+ int state_count = 0;
+ bool one_kernel = false;
+};
+template <class Optimizer>
+constexpr update_trace make_update(dtype type, const shape& dims) {
+ update_trace code;
+ traced_update u;
+ ir::trace& t = u.t;
+ for (int k = 0; k < 2; ++k) u.leaf(type, dims);
+ const graph_node w(&t, u.leaves[0]), g(&t, u.leaves[1]);
+ std::array<graph_node, static_cast<std::size_t>(Optimizer::count)> n;
+ for (graph_node& each : n) {
+  each = graph_node(&t, t.input("", type, {}, true));
+  u.numbers.push_back(each.id());
+ }
+ Optimizer::update(update_slots(u), w, g, n);
+ if (u.by_path || t.error.what != nullptr || u.values.empty() || u.values.size() > most_leaves) return code;
+ if (u.states.size() > most_states || u.numbers.size() > most_numbers) return code;
+ const auto is_input = [&](int node) { return t.nodes[node].is(ir::descriptor_of<ir::input_op>); };
+ const auto is_constant = [&](int node) { return t.nodes[node].is(ir::descriptor_of<ir::constant_op>); };
+ for (int i = 0; i < t.nodes.size(); ++i)
+  if (t.nodes[i].op->kind != operation_kind::map && !is_input(i) && !is_constant(i)) return code;
+ code.leaves = u.leaves.size();
+ code.numbers = u.numbers.size();
+ code.type = code.domain_type = type;
+ for (int k = 0; k < code.leaves; ++k) code.leaf_type[k] = type;
+ for (int r = 0; r < u.values.size(); ++r) {
+  int leaf = 0;
+  while (leaf < code.leaves && u.leaves[leaf] != u.targets[r]) ++leaf;
+  for (int before = 0; before < r; ++before)
+   if (code.result_leaf[before] == leaf) return code;
+  if (leaf == 1 || leaf == code.leaves || t.nodes[u.values[r]].type != type) return code;
+  code.result_leaf[code.results++] = leaf;
+ }
+ ir::region_marks marks;
+ const auto is_slot = [&](int node) { return t.nodes[node].op->kind != operation_kind::map; };
+ const auto op_index = [&](const ir::operation* op) { return code.index_of(op); };
+ const ir::region_code region = ir::encode_region(t, u.values, is_slot, op_index, marks);
+ if (region.slots.size() > cpu::most_slots) return code;
+ code.append(region);
+ for (const int slot : region.slots) {
+  int source = -1;
+  for (int k = 0; k < code.leaves; ++k)
+   if (u.leaves[k] == slot) source = k;
+  for (int k = 0; k < code.numbers; ++k)
+   if (u.numbers[k] == slot) source = first_number + k;
+  if (source < 0) {
+   if (code.numbers + code.constants == most_numbers) return code;
+   code.constant[code.constants] = std::bit_cast<double>(t.words_of(slot)[0]);
+   source = first_number + code.numbers + code.constants++;
+  }
+  code.forward_sources[code.forward_slots++] = source;
+ }
+ for (const std::string_view name : u.states) code.states[static_cast<std::size_t>(code.state_count++)] = name;
+ code.one_kernel = true;
+ return code;
+}
+constexpr bool same_update(const update_trace& a, const update_trace& b) {
+ if (!a.one_kernel || !b.one_kernel || a.word_count != b.word_count || a.results != b.results ||
+  a.forward_slots != b.forward_slots || a.states != b.states || a.constants != b.constants)
+  return false;
+ bool same = true;
+ for (int i = 0; i < a.word_count; ++i) same = same && a.kernel_words[i] == b.kernel_words[i];
+ for (int i = 0; i < a.op_count; ++i) same = same && ir::same_operation(a.ops[i], b.ops[i]);
+ for (int r = 0; r < a.results; ++r) same = same && a.result_leaf[r] == b.result_leaf[r];
+ for (int s = 0; s < a.forward_slots; ++s) same = same && a.forward_sources[s] == b.forward_sources[s];
+ for (int k = 0; k < a.constants; ++k) same = same && a.constant[k] == b.constant[k];
+ return same;
+}
+template <class Optimizer>
+constexpr update_trace make_update_of_any_shape(dtype type) {
+ const update_trace scalar = make_update<Optimizer>(type, {});
+ for (const shape& dims : {shape{3}, shape{5, 2}, shape{2, 3, 5}, shape{7, 2, 3, 5}}) {
+  if (!scalar.one_kernel) break;
+  if (!same_update(scalar, make_update<Optimizer>(type, dims))) return {};
+ }
+ return scalar;
+}
+template <class Optimizer, class T>
+struct update_formula {
+ static constexpr update_trace value = make_update_of_any_shape<Optimizer>(dtype_of<T>);
+ using forward = typename ir::decoded_region<update_formula, 0>::type;
+ static constexpr auto words = used_part<value.word_count>(value.kernel_words);
+ static constexpr auto ops = used_part<value.op_count>(value.ops);
+ static constexpr formula_code code{value, words.data(), ops.data()};
+};
+template <class Optimizer, class T>
+inline constexpr bool updates_elementwise = [] {
+ if constexpr (requires {
+     typename std::bool_constant<make_update_of_any_shape<Optimizer>(dtype_of<T>).one_kernel>;
+    })
+  return update_formula<Optimizer, T>::value.one_kernel;
+ else
+  return false;
+}();
+struct update_view {
+ formula_view formula;
+ std::array<std::string_view, most_states> states;
+ int state_count;
+};
+template <class Optimizer, class T>
+const update_view& update_of() {
+ using f = update_formula<Optimizer, T>;
+ static constexpr update_view view{{&f::code,
+         &cpu::evaluate_merged_tile<typename f::forward>,
+         nullptr,
+         runtime::map_on_device<typename f::forward>(),
+         {},
+         {},
+         false,
+         {},
+         nullptr},
+         f::value.states,
+         f::value.state_count};
+ return view;
+}
+void run_update(const update_view& u, any_tensor* const* leaves, const double* numbers, bool in_place,
+    any_tensor* results);
+TG_DEFINITION void run_update(const update_view& u, any_tensor* const* leaves, const double* numbers, bool in_place,
+       any_tensor* results) {
+ const formula_code& code = *u.formula.code;
+ const ir::region_view region = code.value_region();
+ partial_array<buffer_view, most_leaves + most_numbers> in(code.forward_slots);
+ partial_array<buffer_view, most_leaves> out(code.results);
+ number_slot scalars[most_numbers];
+ for (int r = 0; r < code.results; ++r) {
+  any_tensor& target = *leaves[code.result_leaf[r]];
+  if (in_place && !target.shared() && !tape_storage::instance().knows(target.tape_index())) {
+   out[r] = target.write_on(runtime::current_runtime());
+  } else {
+   results[r] = any_tensor(target.type(), target.shape());
+   out[r] = results[r].view();
+  }
+ }
+ for (int s = 0; s < code.forward_slots; ++s) {
+  const int source = code.forward_sources[s], k = source - first_number;
+  if (k < 0) {
+   in[s] = leaves[source]->view();
+   continue;
+  }
+  in[s].type = region.slot_type(s);
+  scalars[k].set(k < code.numbers ? numbers[k] : code.constant[k - code.numbers], in[s].type);
+  in[s].data = scalars[k].bytes;
+ }
+ kernel_call call;
+ call.in = in.data();
+ call.inputs = code.forward_slots;
+ call.out = out.data();
+ call.outputs = code.results;
+ call.domain = out[0];
+ run_forward(u.formula, call);
+ for (int r = 0; r < code.results; ++r) {
+  if (!results[r].has_storage()) continue;
+  const int at = region.result(r) - region.slots();
+  check_finite(at < 0 ? "copy" : code.ops[region.instruction(at).op]->name, results[r], {});
+  if (in_place) *leaves[code.result_leaf[r]] = std::move(results[r]);
+ }
+}
+
 class eager_slots {
 public:
  eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates, std::string_view common = {})
@@ -11476,6 +11675,7 @@ public:
   updates_->push_back({variable_of(target), eval(value)});
  }
  bool matches(std::string_view pattern) const { return path_matches(pattern, target_->path()); }
+ void update(const update_view& u, const any_tensor& gradient, const double* numbers, bool in_place) const;
  variable& common(std::string_view name) const;
  void assign_common(std::string_view name, any_tensor value) const;
 protected:
@@ -11558,13 +11758,37 @@ void update_rows(const eager_slots& slots, const std::vector<eager_context::row_
   by(slots, uses[k].target, uses, gradients, update);
  }
 }
+template <class Numbers>
+auto plain_numbers(const Numbers& n) {
+ std::array<double, std::tuple_size_v<Numbers> + 1> plain{};
+ for (std::size_t i = 0; i < n.size(); ++i) plain[i] = n[i].value;
+ return plain;
+}
+template <class Optimizer, class T, class Numbers>
+void update_into_new(const auto& slots, const tensor<T>& w, const tensor<T>& g, const Numbers& n) {
+ if constexpr (updates_elementwise<Optimizer, T>) {
+  const update_view& u = update_of<Optimizer, T>();
+  tensor<T> tensors[2 + most_states]{w, g};
+  any_tensor *leaves[2 + most_states], results[most_leaves];
+  for (int k = 0; k < 2 + u.state_count; ++k) {
+   if (k >= 2) tensors[k] = slots.state(w, u.states[static_cast<std::size_t>(k - 2)]);
+   leaves[k] = &tensors[k];
+  }
+  run_update(u, leaves, plain_numbers(n).data(), false, results);
+  for (int r = 0; r < u.formula.code->results; ++r)
+   slots.assign(tensors[u.formula.code->result_leaf[r]], tensor<T>(std::move(results[r])));
+ } else {
+  Optimizer::update(slots, w, g, n);
+ }
+}
 template <class T, bool Rows>
 struct eager_gradients {
  eager_slots slots;
  const std::vector<variable*>* targets;
- const std::vector<any_tensor>* sources;
+ std::vector<any_tensor>* sources;
  std::vector<any_tensor>* gradients;
  const std::vector<eager_context::row_use>* row_uses;
+ bool in_place = false;
  template <class F>
  void each(const F& f) const {
   run(f, false);
@@ -11572,6 +11796,25 @@ struct eager_gradients {
  template <class F>
  void take(const F& f) const {
   run(f, true);
+ }
+ template <class Optimizer, class Numbers>
+ void update(const Numbers& n) const {
+  const auto into_new = [&](const auto& some, const auto& w, const auto& g) {
+   update_into_new<Optimizer, T>(some, w, g, n);
+  };
+  if constexpr (updates_elementwise<Optimizer, T>) {
+   eager_slots each = slots;
+   const auto plain = plain_numbers(n);
+   for (std::size_t i = 0; i < targets->size(); ++i) {
+    each.begin((*targets)[i]);
+    if (in_place) (*sources)[i].drop_storage();
+    each.update(update_of<Optimizer, T>(), (*gradients)[i], plain.data(), in_place);
+    (*gradients)[i].drop_storage();
+   }
+   if constexpr (Rows) update_rows<T>(each, *row_uses, gradients->data() + targets->size(), into_new);
+  } else {
+   take(into_new);
+  }
  }
  template <class F>
  tensor<T> sum(const F& f) const {
@@ -11611,13 +11854,28 @@ void update_all(const Gradients& step, const Numbers& n) {
   const auto shared = Optimizer::shared(step, n);
   step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n, shared); });
  } else {
-  step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n); });
+  step.template update<Optimizer>(n);
  }
 }
 TG_DEFINITION variable* eager_slots::variable_of(const any_tensor& target) const {
  for (const auto& s : states_)
   if (s.second.shares_with(target)) return s.first;
  return target_;
+}
+TG_DEFINITION void eager_slots::update(const update_view& u, const any_tensor& gradient, const double* numbers,
+         bool in_place) const {
+ variable* owners[2 + most_states]{target_};
+ any_tensor g = gradient, *leaves[2 + most_states]{&target_->data(), &g}, results[most_leaves];
+ for (int k = 0; k < u.state_count; ++k) {
+  owners[2 + k] = &state_variable(u.states[static_cast<std::size_t>(k)]);
+  leaves[2 + k] = &owners[2 + k]->data();
+ }
+ in_place = in_place && !target_->frozen() && !numeric_check::active();
+ for (const auto& p : *updates_)
+  for (int k = 0; k < 2 + u.state_count; ++k) in_place = in_place && p.target != owners[k];
+ run_update(u, leaves, numbers, in_place, results);
+ for (int r = 0; r < u.formula.code->results; ++r)
+  if (!in_place) updates_->push_back({owners[u.formula.code->result_leaf[r]], std::move(results[r])});
 }
 TG_DEFINITION void eager_slots::assign_common(std::string_view name, any_tensor value) const {
  updates_->push_back({&common(name), std::move(value)});
@@ -11726,10 +11984,14 @@ protected:
  static tensor<T> part_of(const tensor<T>& total, double share) {
   return eval(total * typed_number<T>{static_cast<T>(share)});
  }
- auto gradients_in(differentiated& found, eager_context& context) {
+ auto gradients_in(differentiated& found, eager_context& context, bool in_place = false) {
   return detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>>{
-   detail::eager_slots(&this->variables_, &context.updates), &found.targets, &found.sources, &found.gradients,
-   &context.row_uses};
+   detail::eager_slots(&this->variables_, &context.updates),
+   &found.targets,
+   &found.sources,
+   &found.gradients,
+   &context.row_uses,
+   in_place};
  }
  gradient_list listed(differentiated& found, eager_context& context) {
   struct flow_of {
@@ -11868,9 +12130,12 @@ private:
   const detail::random_scope draws(context.random);
   differentiated found = this->template differentiate<detail::scales_loss<Optimizer>()>(context, columns);
   const auto n = base::typed_numbers(this->optimizer_.numbers(this->step_));
-  detail::update_all<Optimizer>(this->gradients_in(found, context), n);
+  constexpr bool in_place = !ir::constrains<Model, Spec, Loss>;
+  if (in_place)
+   for (auto& u : context.used) u.handle.drop_storage();
+  detail::update_all<Optimizer>(this->gradients_in(found, context, in_place), n);
   found.sources.clear();
-  if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
+  if constexpr (!in_place) detail::projections<Model>::template apply<value>(context);
   context.apply();
   return found.result;
  }
@@ -25686,15 +25951,23 @@ public:
  }
  template <class T>
  tensor<T> state(const tensor<T>& w, std::string_view name) const {
-  const std::string path = std::string(path_) + '/' + std::string(name);
-  variable* v = states_->find(path);
-  if (v == nullptr) {
-   tensor<T> first = tensor<T>::uninitialized(w.shape());
-   std::fill_n(first.mutable_data(), first.size(), static_cast<T>(first_.of(first_.optimizer, name)));
-   v = &states_->add(path, first, false, true);
+  variable& v = state_variable<T>(w.shape(), name);
+  seen_.push_back({&v, v.data()});
+  return tensor<T>(v.data());
+ }
+ template <class T>
+ void update(const update_view& u, any_tensor& w, const any_tensor& gradient, const double* numbers,
+    bool in_place) const {
+  variable* owners[2 + most_states]{};
+  any_tensor g = gradient, *leaves[2 + most_states]{&w, &g}, results[most_leaves];
+  for (int k = 0; k < u.state_count; ++k) {
+   owners[2 + k] = &state_variable<T>(w.shape(), u.states[static_cast<std::size_t>(k)]);
+   leaves[2 + k] = &owners[2 + k]->data();
   }
-  seen_.push_back({v, v->data()});
-  return tensor<T>(v->data());
+  run_update(u, leaves, numbers, in_place, results);
+  for (int r = 0; r < u.formula.code->results; ++r)
+   if (!in_place)
+    updates_->push_back({tensor_, owners[u.formula.code->result_leaf[r]], std::move(results[r])});
  }
  template <class T, tensor_like E>
  void assign(const tensor<T>& target, const E& value) const {
@@ -25707,6 +25980,14 @@ public:
  bool matches(std::string_view pattern) const { return path_matches(pattern, path_); }
  void assign_state(variable& state, any_tensor value) const { updates_->push_back({0, &state, std::move(value)}); }
 private:
+ template <class T>
+ variable& state_variable(const shape& dims, std::string_view name) const {
+  const std::string path = std::string(path_) + '/' + std::string(name);
+  if (variable* const known = states_->find(path)) return *known;
+  tensor<T> first = tensor<T>::uninitialized(dims);
+  std::fill_n(first.mutable_data(), first.size(), static_cast<T>(first_.of(first_.optimizer, name)));
+  return states_->add(path, first, false, true);
+ }
  variable* state_of(const any_tensor& target) const {
   variable* state = nullptr;
   for (const auto& s : seen_)
@@ -25877,6 +26158,37 @@ private:
      take<float>(i, plain, f);
    }
   }
+  template <class Narrow, class Wide>
+  void update(const Narrow& narrow, const Wide& wide) const {
+   for (std::size_t i = 0; i < gradients->size(); ++i) {
+    const weight& w = self->weights_[i];
+    if (!w.active() || !(*gradients)[i].has_storage()) continue;
+    slots->begin(i, w.path);
+    if (w.data->type() == dtype::f64)
+     update<double>(i, wide);
+    else
+     update<float>(i, narrow);
+   }
+  }
+  template <class V, class Numbers>
+  void update(std::size_t i, const Numbers& n) const {
+   if constexpr (detail::updates_elementwise<Optimizer, V>)
+    if (!Rows || !(*indices)[i].has_storage()) return update_whole<V>(i, n);
+   if constexpr (Rows || !detail::updates_elementwise<Optimizer, V>) {
+    any_tensor plain = *self->weights_[i].data;
+    plain.set_tape_index({});
+    take<V>(i, plain, [&](const auto& some, const auto& w, const auto& g) {
+     detail::update_into_new<Optimizer>(some, w, g, n);
+    });
+   }
+  }
+  template <class V, class Numbers>
+  void update_whole(std::size_t i, const Numbers& n) const {
+   const weight& w = self->weights_[i];
+   const bool in_place = !detail::numeric_check::active() && (w.owner == nullptr || !w.owner->constraint());
+   slots->template update<V>(detail::update_of<Optimizer, V>(), *w.data, (*gradients)[i],
+         detail::plain_numbers(n).data(), in_place);
+  }
   template <class V, class F>
   void take(std::size_t i, const any_tensor& plain, const F& f) const {
    const tensor<V> w(plain), g((*gradients)[i]);
@@ -25986,21 +26298,21 @@ void applied<Optimizer>::apply(const std::vector<any_tensor>& gradients, const s
  std::vector<detail::hand_slots::pending> updates;
  detail::hand_slots slots(&states_, &updates, {&optimizer_, &first_value_of});
  const gradients_of_step<float, Rows> step{this, &slots, &gradients, &indices};
- const auto update = [&](const auto&... shared) {
-  step.each([&](const auto& some, const auto& w, const auto& g) {
-   if constexpr (std::is_same_v<decltype(w), const tensor<double>&>)
-    Optimizer::update(some, w, g, wide, shared...);
-   else
-    Optimizer::update(some, w, g, narrow, shared...);
-  });
- };
  if constexpr (requires { Optimizer::shared(step, narrow); }) {
+  const auto update = [&](const auto& shared) {
+   step.each([&](const auto& some, const auto& w, const auto& g) {
+    if constexpr (std::is_same_v<decltype(w), const tensor<double>&>)
+     Optimizer::update(some, w, g, wide, shared);
+    else
+     Optimizer::update(some, w, g, narrow, shared);
+   });
+  };
   if (holds_doubles())
    update(Optimizer::shared(gradients_of_step<double, Rows>{this, &slots, &gradients, &indices}, wide));
   else
    update(Optimizer::shared(step, narrow));
  } else {
-  update();
+  step.update(narrow, wide);
  }
  for (auto& u : updates)
   if (const variable* const owner = weights_[u.tensor].owner;
@@ -28306,15 +28618,16 @@ namespace tapegraph {
 ///     tg::set_convolution_algorithm(tg::convolution_algorithm::direct);
 ///
 /// A layer's `.algorithm` takes precedence. `automatic`, the default, chooses
-/// - `winograd` for kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, with
-///   outputs of at least 16 tiles of 4 by 4 (13 by 13, say) or, where tiles save two thirds of the
-///   products, of at least 32 in the whole batch (8 images of 8 by 8);
+/// - `winograd` for kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, where a
+///   cost model of the pass favours it: forward for all images with outputs of 14 by 14 and more,
+///   for smaller ones and for gradients from some number of images on;
 /// - `fourier` for undilated long kernels along one dimension, any stride as phases, where the whole
 ///   batch has at least 64 outputs of a channel and a cost model favours it;
 /// - direct sums for everything else.
 ///
-/// So an image's rounding depends on its batch where the batch is small or has small images; that
-/// of a line of at most 256 outputs depends on whether it is alone. An algorithm that is named
+/// So an image's rounding depends on its batch where its outputs are fewer than 14 by 14, and its
+/// gradients' where they are fewer than 23 by 23; that of a line of at most 256 outputs depends on
+/// whether it is alone, or in a batch of fewer than 64 outputs. An algorithm that is named
 /// applies to every number of channels and outputs; where it cannot be used (other kernels,
 /// strides, dilations, groups) direct sums are. The algorithms round differently: in two dimensions
 /// with errors of a few 1e-6 of a tile's values where direct sums have 1e-6, along one dimension

@@ -2203,7 +2203,12 @@ private:
 template <class Tensor>
 Tensor add_adjoints(const Tensor& a, const Tensor& b);
 template <class Tensor>
+bool added_in_place(Tensor& a, Tensor& b);
+template <class Tensor>
 Tensor ones_like(const Tensor& like);
+inline bool may_change(const any_tensor& adjoint) {
+ return adjoint.has_storage() && !adjoint.shared() && adjoint.tape_index().serial == 0;
+}
 template <class Tensor>
 class basic_backward_pass {
 public:
@@ -2221,11 +2226,15 @@ public:
  }
  void add(const any_tensor& to, any_tensor adjoint) {
   const std::size_t at = number(to.tape_index().index);
-  if (present_[at])
-   adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
-  else
+  if (!present_[at])
    adjoints_[at] = std::move(adjoint);
+  else if (!added_in_place(adjoints_[at], adjoint))
+   adjoints_[at] = add_adjoints(adjoints_[at], adjoint);
   present_[at] = 1;
+ }
+ any_tensor* own_adjoint(const any_tensor& of) {
+  const std::size_t at = number(of.tape_index().index);
+  return present_[at] && may_change(adjoints_[at]) ? &adjoints_[at] : nullptr;
  }
  void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
  void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
@@ -9426,7 +9435,8 @@ void dispatch(Args... args) {
 namespace detail {
 template <std::size_t Size>
 using integer_of_size = std::conditional_t<
- Size == 1, std::int8_t, std::conditional_t<Size == 2, std::int16_t, std::conditional_t<Size == 4, std::int32_t, std::int64_t>>>;
+ Size == 1, std::int8_t,
+ std::conditional_t<Size == 2, std::int16_t, std::conditional_t<Size == 4, std::int32_t, std::int64_t>>>;
 }
 template <int... Lanes, class V>
 TG_INLINE void shuffle(V& to, const V& a, const V& b) {
@@ -9445,13 +9455,8 @@ struct vector {
  typedef T storage __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
  TG_INLINE static void load(type& v, const T* p) { v = *reinterpret_cast<const storage*>(p); }
  TG_INLINE static void store(T* p, const type& v) { *reinterpret_cast<storage*>(p) = v; }
- TG_INLINE static void multiply_add(type& c, const type& a, T b) {
-#if defined(__clang__)
-#pragma clang fp contract(fast)
-#endif
-  c = a * b + c;
- }
- TG_INLINE static void multiply_add(type& c, const type& a, const type& b) {
+ template <class B>
+ TG_INLINE static void multiply_add(type& c, const type& a, const B& b) {
 #if defined(__clang__)
 #pragma clang fp contract(fast)
 #endif
@@ -9863,6 +9868,37 @@ inline bool hands_through(tile_function evaluate) {
 }
 }
 void run_map(tile_function evaluate, const kernel_call& call);
+void run_map_adding(tile_function evaluate, const kernel_call& call, const tile_function* sums);
+TG_DEFINITION void run_map_adding(tile_function evaluate, const kernel_call& call, const tile_function* sums) {
+ const std::int64_t elements = call.domain.elements();
+ const region_reader reader(evaluate, call);
+ const std::int64_t chunks = (elements + detail::chunk_elements - 1) / detail::chunk_elements;
+ parallel_for(chunks, elements >= detail::parallel_elements, [&](std::int64_t chunk) {
+  constexpr std::int64_t step = detail::tile_elements;
+  alignas(64) std::byte values[most_results][static_cast<std::size_t>(step) * sizeof(double)];
+  void *to[most_results], *part[most_results];
+  std::int64_t sizes[most_results];
+  const std::int64_t end = std::min(elements, (chunk + 1) * detail::chunk_elements);
+  for (std::int64_t begin = chunk * detail::chunk_elements; begin < end; begin += step) {
+   const std::int64_t count = std::min(step, end - begin);
+   for (int k = 0; k < call.outputs; ++k) {
+    sizes[k] = static_cast<std::int64_t>(size_of(call.out[k].type));
+    std::byte* const out = static_cast<std::byte*>(call.out[k].data);
+    to[k] = out == nullptr ? nullptr : out + begin * sizes[k];
+    part[k] = sums[k] != nullptr ? values[k] : to[k];
+   }
+   reader.read(begin, count, part, sizes, call.outputs);
+   for (int k = 0; k < call.outputs; ++k) {
+    if (sums[k] == nullptr) continue;
+    tile t;
+    t.in[0] = t.out[0] = to[k];
+    t.in[1] = part[k];
+    t.count = count;
+    sums[k](t);
+   }
+  }
+ });
+}
 TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
  const std::int64_t elements = call.domain.elements();
  if (elements == 0) return;
@@ -11161,6 +11197,17 @@ struct formula_trace : formula_facts {
  int kernel_words[4096]{};
  const ir::operation* ops[64]{};
  int word_count = 0, op_count = 0;
+ constexpr int index_of(const ir::operation* op) {
+  for (int i = 0; i < op_count; ++i)
+   if (ir::same_operation(ops[i], op)) return i;
+  ops[op_count] = op;
+  return op_count++;
+ }
+ constexpr int append(const ir::region_code& r) {
+  const int first = word_count;
+  for (int word : r.words) kernel_words[word_count++] = word;
+  return first;
+ }
 };
 struct formula_code : formula_facts {
  const int* kernel_words;
@@ -11218,17 +11265,7 @@ constexpr formula_trace make_formula() {
  code.error = t.error.what;
  code.reduced = last != domain && t.error.operation.empty();
  if (code.error != nullptr) return code;
- const auto op_index = [&](const ir::operation* op) {
-  for (int i = 0; i < code.op_count; ++i)
-   if (ir::same_operation(code.ops[i], op)) return i;
-  code.ops[code.op_count] = op;
-  return code.op_count++;
- };
- const auto write = [&](const ir::region_code& r) {
-  const int first = code.word_count;
-  for (int word : r.words) code.kernel_words[code.word_count++] = word;
-  return first;
- };
+ const auto op_index = [&](const ir::operation* op) { return code.index_of(op); };
  const auto source_of = [&](int node, int output, int adjoint) {
   if (node == adjoint) return static_cast<int>(from_adjoint);
   if (node == output) return static_cast<int>(from_output);
@@ -11243,7 +11280,7 @@ constexpr formula_trace make_formula() {
  list<int> roots;
  roots.push_back(domain);
  const ir::region_code value = ir::encode_region(t, roots, is_input, op_index, marks);
- code.forward = write(value);
+ code.forward = code.append(value);
  for (int slot : value.slots) code.forward_sources[code.forward_slots++] = source_of(slot, -1, -1);
  if (!ir::detail::is_floating(code.type)) return code;
  const int output = t.input("", code.type, {}), adjoint = t.input("", code.type, {});
@@ -11262,7 +11299,7 @@ constexpr formula_trace make_formula() {
  for (int k = 0; k < targets.size(); ++k) targets[k] = t.outputs[k].node;
  const auto is_slot = [&](int node) { return t.nodes[node].op->kind == operation_kind::leaf; };
  const ir::region_code back = ir::encode_region(t, targets, is_slot, op_index, marks);
- code.backward = write(back);
+ code.backward = code.append(back);
  for (int slot : back.slots) {
   int source = source_of(slot, output, adjoint);
   if (source < 0) {
@@ -11278,6 +11315,12 @@ constexpr formula_trace make_formula() {
  }
  return code;
 }
+template <int Count, class T>
+constexpr auto used_part(const T* from) {
+ std::array<T, Count + 1> result{};
+ for (int i = 0; i < Count; ++i) result[static_cast<std::size_t>(i)] = from[i];
+ return result;
+}
 template <class E, class Reduce>
 struct formula {
  static constexpr formula_trace value = make_formula<E, Reduce>();
@@ -11291,14 +11334,8 @@ struct formula {
     "the operands of this formula do not fit: element types differ; cast<...>() makes them equal");
  using forward = typename ir::decoded_region<formula, value.forward>::type;
  using backward = typename ir::decoded_region<formula, value.backward>::type;
- template <class T, int Count>
- static constexpr auto first_of(const T* from) {
-  std::array<T, Count + 1> result{};
-  for (int i = 0; i < Count; ++i) result[static_cast<std::size_t>(i)] = from[i];
-  return result;
- }
- static constexpr auto words = first_of<int, value.word_count>(value.kernel_words);
- static constexpr auto ops = first_of<const ir::operation*, value.op_count>(value.ops);
+ static constexpr auto words = used_part<value.word_count>(value.kernel_words);
+ static constexpr auto ops = used_part<value.op_count>(value.ops);
  static constexpr formula_code code{value, words.data(), ops.data()};
 };
 struct formula_view {
@@ -12126,6 +12163,10 @@ inline void run_backward(const formula_view& f, const kernel_call& call) {
  observed_formula(runtime::call_part::adjoints, f, call, {},
      [&] { run_region(f.backward, f.backward_on_device, call); });
 }
+inline void run_backward_adding(const formula_view& f, const kernel_call& call, const cpu::tile_function* sums) {
+ if (runtime::placement_is_logged()) log_formula("gradient of ", f, call.domain);
+ observed_formula(runtime::call_part::adjoints, f, call, {}, [&] { cpu::run_map_adding(f.backward, call, sums); });
+}
 TG_DEFINITION std::string formula_name(const formula_view& f) {
  const std::string names = ir::operation_names(f.code->value_region(), f.code->ops);
  return f.reduction == nullptr ? names : std::string(f.reduction->name) + " of " + names;
@@ -12216,6 +12257,12 @@ TG_DEFINITION any_tensor run_reduction(const formula_view& f, const formula_valu
  return result;
 }
 
+template <class T>
+using sum_region = region<slots<dtype_of<T>, dtype_of<T>>, results<2>, instruction<add_op, dtype_of<T>, 0, 1>>;
+inline bool sums_in_place(dtype type) {
+ return (type == dtype::f32 || type == dtype::f64) && runtime::current_runtime() == nullptr &&
+  !tape_storage::instance().recording() && !numeric_check::active();
+}
 struct formula_record : tape_record {
  const formula_view* formula;
  shape domain;
@@ -12301,13 +12348,21 @@ TG_DEFINITION void formula_record::backward(tape_record& base, backward_pass& wa
  kernel_call& call = operands.call;
  partial_array<any_tensor, most_leaves> flows(code.results);
  partial_array<buffer_view, most_leaves> out(code.results);
- bool any_full = false;
+ cpu::tile_function sums[most_leaves]{};
+ bool any_full = false, any_sum = false;
  for (int r = 0; r < code.results; ++r) {
   const any_tensor& leaf = self.leaves[code.result_leaf[r]];
   if (!walk.wants(leaf) || !(leaf.shape() == self.domain)) continue;
-  flows[r] = any_tensor(leaf.type(), leaf.shape());
-  out[r] = flows[r].view();
   any_full = true;
+  if (any_tensor* const before = sums_in_place(leaf.type()) ? walk.own_adjoint(leaf) : nullptr) {
+   out[r] = before->write_on(nullptr);
+   sums[r] = leaf.type() == dtype::f64 ? &cpu::evaluate_tile<sum_region<double>>
+            : &cpu::evaluate_tile<sum_region<float>>;
+   any_sum = true;
+  } else {
+   flows[r] = any_tensor(leaf.type(), leaf.shape());
+   out[r] = flows[r].view();
+  }
  }
  for (int r = 0; r < code.results; ++r) {
   const dtype type = self.leaves[code.result_leaf[r]].type();
@@ -12315,10 +12370,13 @@ TG_DEFINITION void formula_record::backward(tape_record& base, backward_pass& wa
  }
  call.out = out.data();
  call.outputs = code.results;
- if (any_full) run_backward(*self.formula, call);
+ if (any_sum)
+  run_backward_adding(*self.formula, call, sums);
+ else if (any_full)
+  run_backward(*self.formula, call);
  for (int r = 0; r < code.results; ++r) {
   const any_tensor& leaf = self.leaves[code.result_leaf[r]];
-  if (!walk.wants(leaf)) continue;
+  if (!walk.wants(leaf) || sums[r] != nullptr) continue;
   if (!(leaf.shape() == self.domain))
    flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
   walk.add(leaf, std::move(flows[r]));
@@ -12472,12 +12530,10 @@ struct replayed_formula {
  int output, last;
  explicit replayed_formula(const formula_record& r);
 };
-template <class T, class Tensor>
-Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
- constexpr dtype type = dtype_of<T>;
- using sum = region<slots<type, type>, results<2>, instruction<add_op, type, 0, 1>>;
- Tensor result(type, a.shape());
- const buffer_view in[]{a.view(), b.view()}, out = result.view();
+template <class T>
+void unrecorded_sum(const buffer_view& a, const buffer_view& b, const buffer_view& out) {
+ using sum = sum_region<T>;
+ const buffer_view in[]{a, b};
  kernel_call call;
  call.in = in, call.inputs = 2;
  call.out = &out, call.outputs = 1;
@@ -12487,17 +12543,32 @@ Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
    return runtime::observed_call{runtime::call_part::operation, &call, nullptr, 0, {"add"}};
   },
   [&] { run_region(&cpu::evaluate_tile<sum>, runtime::map_on_device<sum>(), call); });
- check_finite("add", result, {});
- return result;
 }
 template <class Tensor>
 Tensor add_adjoints(const Tensor& a, const Tensor& b) {
  const tape_storage& tape = tape_storage::instance();
  const bool recorded = tape.tracks(a) || tape.tracks(b);
  if (is_storage_type(a.type()) || (a.type() == dtype::f64 && recorded)) return interpreted_sum(a, b);
- if (a.type() == dtype::f64) return unrecorded_sum<double>(a, b);
+ if (a.type() == dtype::f64) {
+  Tensor result(dtype::f64, a.shape());
+  unrecorded_sum<double>(a.view(), b.view(), result.view());
+  check_finite("add", result, {});
+  return result;
+ }
  const tensor<float> x(a), y(b);
  return tensor<float>(x + y);
+}
+template <class Tensor>
+bool added_in_place(Tensor& a, Tensor& b) {
+ Tensor& to = may_change(a) ? a : b;
+ if (!may_change(to) || !a.has_storage() || !sums_in_place(a.type())) return false;
+ const buffer_view first = a.view(), second = b.view(), out = to.write_on(runtime::current_runtime());
+ if (a.type() == dtype::f64)
+  unrecorded_sum<double>(first, second, out);
+ else
+  unrecorded_sum<float>(first, second, out);
+ if (&to == &b) a = std::move(b);
+ return true;
 }
 template <class Tensor>
 Tensor ones_like(const Tensor& like) {
@@ -14899,6 +14970,108 @@ no_such_option_in<attention_options> attention(any_argument, any_argument, any_a
 // -- tapegraph/ops/attention/cpu_tile.hpp
 // -- tapegraph/cpu/gemm_kernel.hpp
 // -- tapegraph/cpu/gemm_panels.hpp
+// -- tapegraph/cpu/gemm_transpose.hpp
+namespace tapegraph::cpu::detail {
+template <class T>
+struct transpose_body {
+ template <class Isa>
+ TG_INLINE static void run(T* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
+       std::int64_t columns) {
+  if constexpr (Isa::vector_bytes >= 32)
+   if (rows * static_cast<std::int64_t>(sizeof(T)) >= 32)
+    return squares<vector<T, 32>>(to, to_row, from, from_row, rows, columns);
+  squares<vector<T, 16>>(to, to_row, from, from_row, rows, columns);
+ }
+private:
+ template <class V>
+ TG_INLINE static void squares(T* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
+        std::int64_t columns) {
+  constexpr std::int64_t side = V::lanes;
+  static_assert(side <= 8);
+  const std::int64_t whole_columns = columns / side * side;
+  const std::int64_t whole_rows = rows >= side ? rows : 0;
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t c0 = 0; c0 < whole_columns; c0 += line)
+   for (std::int64_t first = 0; first < whole_rows; first += side) {
+    const std::int64_t r = first + side <= rows ? first : rows - side;
+    for (std::int64_t c = c0; c < whole_columns && c < c0 + line; c += side)
+     square<V>(to + c * to_row + r, to_row, from + r * from_row + c, from_row);
+   }
+  for (std::int64_t r = 0; r < rows; ++r)
+   for (std::int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c)
+    to[c * to_row + r] = from[r * from_row + c];
+ }
+ template <class V>
+ TG_INLINE static void square(T* to, std::int64_t to_row, const T* from, std::int64_t from_row) {
+  using type = typename V::type;
+  type a, b;
+  V::load(a, from);
+  V::load(b, from + from_row);
+  if constexpr (V::lanes == 2) {
+   V::store(to, __builtin_shufflevector(a, b, 0, 2));
+   V::store(to + to_row, __builtin_shufflevector(a, b, 1, 3));
+  } else {
+   type c, d;
+   V::load(c, from + 2 * from_row);
+   V::load(d, from + 3 * from_row);
+   if constexpr (V::lanes == 4 && sizeof(T) == 4) {
+    const type low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const type low2 = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const type high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const type high2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    V::store(to, __builtin_shufflevector(low, low2, 0, 1, 4, 5));
+    V::store(to + to_row, __builtin_shufflevector(low, low2, 2, 3, 6, 7));
+    V::store(to + 2 * to_row, __builtin_shufflevector(high, high2, 0, 1, 4, 5));
+    V::store(to + 3 * to_row, __builtin_shufflevector(high, high2, 2, 3, 6, 7));
+   } else if constexpr (V::lanes == 4) {
+    const type even = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+    const type even2 = __builtin_shufflevector(c, d, 0, 4, 2, 6);
+    const type odd = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+    const type odd2 = __builtin_shufflevector(c, d, 1, 5, 3, 7);
+    V::store(to, __builtin_shufflevector(even, even2, 0, 1, 4, 5));
+    V::store(to + to_row, __builtin_shufflevector(odd, odd2, 0, 1, 4, 5));
+    V::store(to + 2 * to_row, __builtin_shufflevector(even, even2, 2, 3, 6, 7));
+    V::store(to + 3 * to_row, __builtin_shufflevector(odd, odd2, 2, 3, 6, 7));
+   } else {
+    type e, f, g, h;
+    V::load(e, from + 4 * from_row);
+    V::load(f, from + 5 * from_row);
+    V::load(g, from + 6 * from_row);
+    V::load(h, from + 7 * from_row);
+    four_columns<V>(a, b, c, d);
+    four_columns<V>(e, f, g, h);
+    halves<V>(to, to + 4 * to_row, a, e);
+    halves<V>(to + to_row, to + 5 * to_row, b, f);
+    halves<V>(to + 2 * to_row, to + 6 * to_row, c, g);
+    halves<V>(to + 3 * to_row, to + 7 * to_row, d, h);
+   }
+  }
+ }
+ template <class V>
+ TG_INLINE static void four_columns(typename V::type& a, typename V::type& b, typename V::type& c,
+         typename V::type& d) {
+  using type = typename V::type;
+  const type low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+  const type high = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+  const type low2 = __builtin_shufflevector(c, d, 0, 8, 1, 9, 4, 12, 5, 13);
+  const type high2 = __builtin_shufflevector(c, d, 2, 10, 3, 11, 6, 14, 7, 15);
+  a = __builtin_shufflevector(low, low2, 0, 1, 8, 9, 4, 5, 12, 13);
+  b = __builtin_shufflevector(low, low2, 2, 3, 10, 11, 6, 7, 14, 15);
+  c = __builtin_shufflevector(high, high2, 0, 1, 8, 9, 4, 5, 12, 13);
+  d = __builtin_shufflevector(high, high2, 2, 3, 10, 11, 6, 7, 14, 15);
+ }
+ template <class V>
+ TG_INLINE static void halves(T* to, T* to_fourth, const typename V::type& first, const typename V::type& second) {
+  V::store(to, __builtin_shufflevector(first, second, 0, 1, 2, 3, 8, 9, 10, 11));
+  V::store(to_fourth, __builtin_shufflevector(first, second, 4, 5, 6, 7, 12, 13, 14, 15));
+ }
+};
+template <class T>
+void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
+   std::int64_t columns) {
+ dispatch<transpose_body<T>>(to, to_row, from, from_row, rows, columns);
+}
+}
 namespace tapegraph::cpu {
 struct panel_layout {
  std::int64_t n;
@@ -14915,42 +15088,6 @@ struct panel_layout {
  static std::int64_t padded(std::int64_t n, std::int64_t lanes) { return (n + lanes - 1) / lanes * lanes; }
 };
 namespace detail {
-template <class T>
-void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row, std::int64_t rows,
-   std::int64_t columns) {
- using v = vector<T, 16>;
- constexpr std::int64_t side = v::lanes;
- const std::int64_t whole_rows = rows / side * side;
- const std::int64_t whole_columns = columns / side * side;
- constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
- for (std::int64_t c0 = 0; c0 < whole_columns; c0 += line)
-  for (std::int64_t r = 0; r < whole_rows; r += side)
-   for (std::int64_t c = c0; c < whole_columns && c < c0 + line; c += side) {
-    const T* p = from + r * from_row + c;
-    T* q = to + c * to_row + r;
-    typename v::type x, y, z, w;
-    v::load(x, p);
-    v::load(y, p + from_row);
-    if constexpr (side == 4) {
-     v::load(z, p + 2 * from_row);
-     v::load(w, p + 3 * from_row);
-     const typename v::type low = __builtin_shufflevector(x, y, 0, 4, 1, 5);
-     const typename v::type low2 = __builtin_shufflevector(z, w, 0, 4, 1, 5);
-     const typename v::type high = __builtin_shufflevector(x, y, 2, 6, 3, 7);
-     const typename v::type high2 = __builtin_shufflevector(z, w, 2, 6, 3, 7);
-     v::store(q, __builtin_shufflevector(low, low2, 0, 1, 4, 5));
-     v::store(q + to_row, __builtin_shufflevector(low, low2, 2, 3, 6, 7));
-     v::store(q + 2 * to_row, __builtin_shufflevector(high, high2, 0, 1, 4, 5));
-     v::store(q + 3 * to_row, __builtin_shufflevector(high, high2, 2, 3, 6, 7));
-    } else {
-     v::store(q, __builtin_shufflevector(x, y, 0, 2));
-     v::store(q + to_row, __builtin_shufflevector(x, y, 1, 3));
-    }
-   }
- for (std::int64_t r = 0; r < rows; ++r)
-  for (std::int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c)
-   to[c * to_row + r] = from[r * from_row + c];
-}
 template <std::size_t Bytes, class T>
 void copy_panel_rows(T* to, const T* from, std::int64_t from_row, std::int64_t k) {
  for (std::int64_t i = 0; i < k; ++i, to += Bytes / sizeof(T), from += from_row) {
@@ -14982,15 +15119,47 @@ void pack_panel(T* to, const panel_layout& layout, std::int64_t panel, const T* 
   for (std::int64_t i = 0; i < k; ++i)
    for (std::int64_t n = columns; n < width; ++n) to[i * width + n] = T(0);
 }
+namespace detail {
+template <std::size_t Bytes, class T>
+TG_INLINE void copy_to_panels(T* to, std::int64_t panel_size, const T* from, std::int64_t panels, std::int64_t ahead) {
+ constexpr auto width = static_cast<std::int64_t>(Bytes / sizeof(T));
+ for (; panels > 0; --panels, to += panel_size, from += width) {
+  __builtin_prefetch(from + ahead);
+  if constexpr (Bytes > 64) __builtin_prefetch(from + ahead + 64 / sizeof(T));
+  std::memcpy(to, from, Bytes);
+ }
+}
+}
+template <class T>
+void pack_rows(T* to, const panel_layout& layout, const T* from, std::int64_t from_row, std::int64_t k,
+   std::int64_t first, std::int64_t end) {
+ const std::int64_t most = 2 * layout.lanes, whole = layout.n / most, left = layout.n % most;
+ const std::int64_t width = left > 0 ? layout.width(whole) : 0;
+ for (std::int64_t i = first; i < end; ++i) {
+  const T* const row = from + i * from_row;
+  const std::int64_t ahead = 4 * from_row;
+  if (most * static_cast<std::int64_t>(sizeof(T)) == 128)
+   detail::copy_to_panels<128>(to + i * most, most * k, row, whole, ahead);
+  else if (most * static_cast<std::int64_t>(sizeof(T)) == 64)
+   detail::copy_to_panels<64>(to + i * most, most * k, row, whole, ahead);
+  else
+   detail::copy_to_panels<32>(to + i * most, most * k, row, whole, ahead);
+  T* const last = to + layout.offset(whole, k) + i * width;
+  for (std::int64_t n = 0; n < width; ++n) last[n] = n < left ? row[whole * most + n] : T(0);
+ }
+}
 template <class F>
 TG_INLINE void for_tiles(std::int64_t n, std::int64_t most, const F& f) {
- const std::int64_t tiles = (n + most - 1) / most;
- for (std::int64_t t = 0; t < tiles; ++t) {
-  const std::int64_t first = n * t / tiles;
-  f(first, n * (t + 1) / tiles - first);
+ if (n <= 0) return;
+ const std::int64_t tiles = (n + most - 1) / most, rows = n / tiles, longer = n % tiles;
+ for (std::int64_t t = 0, first = 0; t < tiles; ++t) {
+  const std::int64_t count = rows + (t < longer ? 1 : 0);
+  f(first, count);
+  first += count;
  }
 }
 
+// -- tapegraph/cpu/gemm_tile.hpp
 struct tile_walk {
  std::int64_t outer = 1, a_outer = 0;
  std::int64_t middle = 1, a_middle = 0;
@@ -15040,6 +15209,9 @@ struct fused;
 #if defined(__x86_64__)
 #define TG_IN_MEMORY(condition) __asm__("" : "+m"(condition));
 #define TG_IN_REGISTER(address) __asm__("" : "+r"(address));
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define TG_FMA_BY_NAME
+#endif
 template <class T, int Rows>
 struct tile_column {
  const char *first, *sixth;
@@ -15063,6 +15235,25 @@ struct tile_column {
    TG_IN_REGISTER(sixth)
   }
  }
+ TG_INLINE tile_column beside(std::int64_t n) const {
+  tile_column next = *this;
+  next.first += n * static_cast<std::int64_t>(sizeof(T)), next.sixth += n * static_cast<std::int64_t>(sizeof(T));
+  return next;
+ }
+ TG_INLINE const T* begin() const { return reinterpret_cast<const T*>(first); }
+};
+template <class T, int Rows>
+struct packed_column {
+ const T* first;
+ template <int R>
+ TG_INLINE T at() const {
+  return first[R];
+ }
+ TG_INLINE void move(std::int64_t steps) {
+  first += steps * Rows;
+  TG_IN_REGISTER(first)
+ }
+ TG_INLINE packed_column beside(std::int64_t n) const { return {first + n * Rows}; }
 };
 #else
 #define TG_IN_MEMORY(condition)
@@ -15077,15 +15268,27 @@ struct tile_column {
   return first[R * row];
  }
  TG_INLINE void move(std::int64_t elements) { first += elements; }
+ TG_INLINE tile_column beside(std::int64_t n) const { return {first + n, row}; }
 };
 #endif
+template <class T>
+struct tile_ahead {
+ bool any;
+ std::int64_t b;
+ const T* a;
+ std::int64_t a_step;
+};
+template <class Isa>
+inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12
+        : Isa::registers == 32 ? 10
+              : 6;
 template <class Isa, class T, int Rows, int Vectors>
 struct tile {
  using v = vector<T, Isa::vector_bytes>;
  using type = typename v::type;
- template <int... R, int... N>
- TG_INLINE static void step(type (&c)[Rows][Vectors], const tile_column<T, Rows>& a, const T* b,
-       std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
+ template <class A, int... R, int... N>
+ TG_INLINE static void step(type (&c)[Rows][Vectors], const A& a, const T* b, std::integer_sequence<int, R...>,
+       std::integer_sequence<int, N...> n) {
   type panel[Vectors];
   (v::load(panel[N], b + N * v::lanes), ...);
   (row_step(c[R], a.template at<R>(), panel, n), ...);
@@ -15093,7 +15296,48 @@ struct tile {
  template <int... N>
  TG_INLINE static void row_step(type (&c)[Vectors], T a, const type (&panel)[Vectors],
         std::integer_sequence<int, N...>) {
+#if defined(TG_FMA_BY_NAME)
+  if constexpr (Isa::vector_bytes == 64) {
+   const type all = a - type{};
+   (fma(c[N], panel[N], all), ...);
+   return;
+  }
+#endif
   (v::multiply_add(c[N], panel[N], a), ...);
+ }
+#if defined(TG_FMA_BY_NAME)
+ TG_INLINE static void fma(type& sum, const type& a, const type& b) {
+  if constexpr (sizeof(T) == 4)
+   __asm__("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  else
+   __asm__("vfmadd231pd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+ }
+#endif
+ template <int Where>
+ TG_INLINE static void fetch_row(const T* b) {
+  __builtin_prefetch(b, 0, Where);
+  if constexpr (Vectors * sizeof(type) > 64) __builtin_prefetch(b + v::lanes, 0, Where);
+ }
+ template <class A, int... S, class R, class N>
+ TG_INLINE static void steps(type (&c)[Rows][Vectors], A& a, std::int64_t a_inner, const T*& b, std::int64_t b_inner,
+        std::int64_t near, tile_ahead<T>& ahead, std::int64_t times,
+        std::integer_sequence<int, S...>, R rows, N vectors) {
+  constexpr int count = sizeof...(S);
+  for (; times > 0; --times) {
+   TG_IN_MEMORY(ahead.any)
+   if (ahead.any) {
+    const T* far = b + ahead.b;
+    TG_IN_REGISTER(far)
+    (fetch_row<2>(far + S * b_inner), ...);
+    ((__builtin_prefetch(ahead.a + S * ahead.a_step, 0, 2)), ...);
+    ahead.a += count * ahead.a_step;
+   }
+   const T* next = b + near;
+   TG_IN_REGISTER(next)
+   ((fetch_row<3>(next + S * b_inner), step(c, a.beside(S), b + S * b_inner, rows, vectors)), ...);
+   a.move(count * a_inner);
+   b += count * b_inner;
+  }
  }
  template <int... R, int... N>
  TG_INLINE static void load_rows(type (&c)[Rows][Vectors], const T* from, std::int64_t row,
@@ -15133,10 +15377,8 @@ struct tile {
   const tile_walk walk = job.walk;
   const std::int64_t row = job.a_row;
   const T* b = job.b;
-  const std::int64_t b_ahead = job.b_ahead;
-  bool ahead = b_ahead != 0 || job.a_ahead != nullptr;
-  const T* a_ahead = job.a_ahead != nullptr ? job.a_ahead : job.a;
-  const std::int64_t a_ahead_step = job.a_ahead != nullptr ? Rows : 0;
+  tile_ahead<T> ahead{job.b_ahead != 0 || job.a_ahead != nullptr, job.b_ahead,
+       job.a_ahead != nullptr ? job.a_ahead : job.a, job.a_ahead != nullptr ? Rows : 0};
   const std::int64_t b_inner = walk.b_inner != 0 ? walk.b_inner : Vectors * v::lanes;
   constexpr auto row_bytes = static_cast<std::int64_t>(Vectors * sizeof(type));
   const std::int64_t near = b_inner * (row_bytes < 1024 ? 1024 / row_bytes : 1);
@@ -15159,22 +15401,24 @@ struct tile {
      }
      for (tile_fetch<T>* const later : job.later)
       if (later != nullptr) later->fetch();
-     for (const std::int64_t end = walk.inner - i < pause ? walk.inner : i + pause; i < end; ++i) {
-      __builtin_prefetch(b + near, 0, 3);
-      if constexpr (Vectors * sizeof(type) > 64) __builtin_prefetch(b + near + v::lanes, 0, 3);
-      TG_IN_MEMORY(ahead)
-      if (ahead) {
-       const T* far = b + b_ahead;
-       TG_IN_REGISTER(far)
-       __builtin_prefetch(far, 0, 2);
-       if constexpr (Vectors * sizeof(type) > 64) __builtin_prefetch(far + v::lanes, 0, 2);
-       __builtin_prefetch(a_ahead, 0, 2);
-       a_ahead += a_ahead_step;
+     std::int64_t count = walk.inner - i < pause ? walk.inner - i : pause;
+     i += count;
+#if defined(__x86_64__)
+     if constexpr (Vectors == 2 && 2 * Rows > tile_rows<Isa> && Isa::vector_bytes > 16) {
+      constexpr auto four = std::make_integer_sequence<int, 4>{};
+      if (row == 1 && walk.a_inner == Rows) {
+       packed_column<T, Rows> packed{a.begin()};
+       steps(c, packed, 1, b, b_inner, near, ahead, count / 4, four, rows, vectors);
+       a.move(count / 4 * 4 * Rows);
+       count %= 4;
+      } else if (walk.a_inner == 1) {
+       steps(c, a, 1, b, b_inner, near, ahead, count / 4, four, rows, vectors);
+       count %= 4;
       }
-      step(c, a, b, rows, vectors);
-      a.move(walk.a_inner);
-      b += b_inner;
      }
+#endif
+     steps(c, a, walk.a_inner, b, b_inner, near, ahead, count, std::integer_sequence<int, 0>{}, rows,
+      vectors);
     }
    }
    b += walk.b_skip;
@@ -15232,6 +15476,9 @@ struct tile_finish {
   }
  }
 };
+}
+
+namespace detail {
 #define TG_FUSED(...) TG_FUSED_FUNCTION __VA_ARGS__
 #if defined(__clang__)
 #define TG_FUSED_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
@@ -15283,8 +15530,6 @@ void dispatch_fused(Args... args) {
  default: __builtin_unreachable();
  }
 }
-template <class Isa>
-inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12 : Isa::registers == 32 ? 10 : 6;
 }
 template <class T>
 struct tile_kernels {
@@ -15298,10 +15543,10 @@ struct tile_kernels {
 namespace detail {
 template <class Isa, class T, int... R>
 const tile_kernels<T>& tile_table(std::integer_sequence<int, R...>) {
- static constexpr tile_kernels<T> table = {Isa::vector_bytes / static_cast<int>(sizeof(T)),
-           static_cast<int>(sizeof...(R)),
-           {{&fused<Isa>::template run<T, R + 1, 1>...},
-           {&fused<Isa>::template run<T, R + 1, 2>...}}};
+ static constexpr tile_kernels<T> table = {
+  Isa::vector_bytes / static_cast<int>(sizeof(T)),
+  static_cast<int>(sizeof...(R)),
+  {{&fused<Isa>::template run<T, R + 1, 1>...}, {&fused<Isa>::template run<T, R + 1, 2>...}}};
  return table;
 }
 template <class Isa, class T>
@@ -15483,66 +15728,77 @@ struct add_bias_body {
   }
  }
 };
-#if defined(__FMA__) || defined(__FP_FAST_FMA) || defined(__aarch64__) || defined(__s390x__) || defined(__ARM_FEATURE_FMA)
-inline constexpr bool baseline_fuses = true;
+template <class V>
+TG_INLINE void product_alone(V& to, const V& a, const V& b) {
+#if defined(__clang__)
+ to = a * b;
+#elif defined(__x86_64__)
+ to = a * b;
+ __asm__("" : "+v"(to));
 #else
-inline constexpr bool baseline_fuses = false;
+ to = __builtin_assoc_barrier(a * b);
 #endif
-template <class Isa, class T>
-TG_INLINE T fused_sum(T a, T b, T c) {
- if constexpr (std::is_same_v<Isa, baseline> && !baseline_fuses)
-  return math::detail::mul_add(a, b, c);
- else if constexpr (sizeof(T) == sizeof(float))
-  return __builtin_fmaf(a, b, c);
- else
-  return __builtin_fma(a, b, c);
 }
-template <class Isa, class T>
-TG_INLINE T exp_of_negative(T x) {
+template <class Isa, class T, class V = vector<T, Isa::vector_bytes>>
+TG_INLINE void exp_of_negative(typename V::type& e, const typename V::type& x) {
+ using type = typename V::type;
  if constexpr (sizeof(T) == sizeof(float)) {
-  using math::detail::traits;
-  const T c = math::detail::select(x < T(-88), T(-88), x);
-  const T t = fused_sum<Isa>(c, T(traits<T>::log2_e), T(traits<T>::round_magic)), k = t - traits<T>::round_magic;
-  const T r = fused_sum<Isa>(-k, T(traits<T>::ln2_low), fused_sum<Isa>(-k, T(traits<T>::ln2_high), c));
-  T q = fused_sum<Isa>(T(0.00138823956f), r, T(0.00836718082f));
-  q = fused_sum<Isa>(q, r, T(0.041667223f));
-  q = fused_sum<Isa>(q, r, T(0.16666539f));
-  q = fused_sum<Isa>(q, r, T(0.49999997f));
-  const T e = fused_sum<Isa>(fused_sum<Isa>(q, r, T(1)), r, T(1));
-  const auto field = math::detail::to_bits(t) - math::detail::to_bits(T(traits<T>::round_magic));
-  return math::detail::product(e, math::detail::from_exponent<T>(field + traits<T>::bias));
+  typedef std::int32_t bits __attribute__((vector_size(Isa::vector_bytes)));
+  constexpr T magic = math::detail::traits<T>::round_magic + T(127);
+  const type lowest = type{} - T(88), c = lowest > x ? lowest : x;
+  type t = type{} + magic, r = c;
+  V::multiply_add(t, c, T(math::detail::traits<T>::log2_e));
+  V::multiply_add(r, t - magic, T(-0.693147182f));
+  type q = type{} + T(0.00831238f);
+  const auto times_r_plus = [&](T coefficient) __attribute__((always_inline)) {
+   type next = type{} + coefficient;
+   V::multiply_add(next, q, r);
+   q = next;
+  };
+  times_r_plus(T(0.0418914f)), times_r_plus(T(0.1666712f)), times_r_plus(T(0.4999922f));
+  times_r_plus(T(1)), times_r_plus(T(1));
+  product_alone(e, q, reinterpret_cast<type>(reinterpret_cast<bits>(t) << 23));
  } else {
-  return math::exp(x);
+  T values[V::lanes];
+  V::store(values, x);
+  TG_SIMD
+  for (int i = 0; i < V::lanes; ++i) values[i] = math::exp(values[i]);
+  V::load(e, values);
  }
 }
 template <class T>
 struct raise_body {
  template <class Isa>
  TG_INLINE static void run(T* scores, std::int64_t keys, std::int64_t columns, T* largest, T* total, T* factor) {
-  T best[most_queries], sum[most_queries];
-  for (std::int64_t c = 0; c < columns; ++c) best[c] = largest[c], sum[c] = T(0);
-  for (std::int64_t k = 0; k < keys; ++k) {
-   const T* const row = scores + k * columns;
-   TG_SIMD
-   for (std::int64_t c = 0; c < columns; ++c)
-    best[c] = math::detail::select(row[c] > best[c], row[c], best[c]);
-  }
-  for (std::int64_t c = 0; c < columns; ++c) {
-   const T old = largest[c];
-   largest[c] = best[c];
-   best[c] = best[c] == not_seen<T> ? T(0) : best[c];
-   factor[c] = exp_of_negative<Isa>(old - best[c]);
-  }
-  for (std::int64_t k = 0; k < keys; ++k) {
-   T* const row = scores + k * columns;
-   TG_SIMD
-   for (std::int64_t c = 0; c < columns; ++c) {
-    const T e = exp_of_negative<Isa>(row[c] - best[c]);
-    row[c] = e;
-    sum[c] += e;
+  using v = vector<T, Isa::vector_bytes>;
+  using type = typename v::type;
+  for (std::int64_t c = 0; c < columns; c += v::lanes, scores += v::lanes) {
+   type old, best, second = type{} + not_seen<T>, third = second, fourth = second, x, sum{}, e;
+   v::load(old, largest + c);
+   best = old;
+   std::int64_t k = 0;
+   const auto take = [&](type & most, std::int64_t key) __attribute__((always_inline)) {
+    v::load(x, scores + key * columns);
+    most = x > most ? x : most;
+   };
+   for (; k + 4 <= keys; k += 4) take(best, k), take(second, k + 1), take(third, k + 2), take(fourth, k + 3);
+   for (; k < keys; ++k) take(best, k);
+   second = fourth > second ? fourth : second, best = third > best ? third : best;
+   best = second > best ? second : best;
+   v::store(largest + c, best);
+   best = best == not_seen<T> ? type{} : best;
+   for (k = 0; k < keys; ++k) {
+    v::load(x, scores + k * columns);
+    exp_of_negative<Isa, T>(e, x - best);
+    v::store(scores + k * columns, e);
+    sum += e;
    }
+   exp_of_negative<Isa, T>(e, old - best);
+   v::store(factor + c, e);
+   v::load(x, total + c);
+   v::multiply_add(sum, x, e);
+   v::store(total + c, sum);
   }
-  for (std::int64_t c = 0; c < columns; ++c) total[c] = fused_sum<Isa>(total[c], factor[c], sum[c]);
  }
 };
 template <class T>
@@ -15559,13 +15815,18 @@ struct slopes_body {
  template <class Isa>
  TG_INLINE static void run(T* scores, T* slopes, std::int64_t keys, std::int64_t columns, const T* largest,
        const T* inverse, const T* delta) {
-  for (std::int64_t k = 0; k < keys; ++k, scores += columns, slopes += columns) {
-   TG_SIMD
-   for (std::int64_t c = 0; c < columns; ++c) {
-    const T p = exp_of_negative<Isa>(scores[c] - largest[c]) * inverse[c];
-    const T d = p * (slopes[c] - delta[c]);
-    scores[c] = p;
-    slopes[c] = math::detail::select(p == T(0), T(0), d);
+  using v = vector<T, Isa::vector_bytes>;
+  typename v::type largest_of, inverse_of, delta_of, x, p, d;
+  for (std::int64_t c = 0; c < columns; c += v::lanes) {
+   v::load(largest_of, largest + c), v::load(inverse_of, inverse + c), v::load(delta_of, delta + c);
+   for (std::int64_t at = c; at < keys * columns; at += columns) {
+    v::load(x, scores + at), v::load(d, slopes + at);
+    exp_of_negative<Isa, T>(p, x - largest_of);
+    p *= inverse_of;
+    d = p * (d - delta_of);
+    d = p == T(0) ? typename v::type{} : d;
+    v::store(scores + at, p);
+    v::store(slopes + at, d);
    }
   }
  }
@@ -15717,18 +15978,6 @@ struct tile_worker {
        static_cast<T>(s.scale));
   dispatch<load_body<T>>(at.v, width, of.v + row * s.width, heads * s.width, keys, s.width, T(1));
  }
- void fetch_next_keys(std::int64_t last, std::int64_t i, std::int64_t count) const {
-  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t next = first_key + most_keys, rows = divide_up(most_keys, count), heads = s.kv_heads();
-  const std::int64_t begin = next + i * rows, end = std::min({begin + rows, next + most_keys, last});
-  const T* const k = of.k + key_row() * s.depth;
-  const T* const v = of.v + key_row() * s.width;
-  for (std::int64_t row = begin; row < end; ++row) {
-   const std::int64_t offset = (row - first_key) * heads;
-   for (std::int64_t c = 0; c < s.depth; c += line) __builtin_prefetch(k + offset * s.depth + c, 0, 2);
-   for (std::int64_t c = 0; c < s.width; c += line) __builtin_prefetch(v + offset * s.width + c, 0, 2);
-  }
- }
  void end_keys(std::int64_t last) { keys = std::min(most_keys, last - first_key); }
  void make_scores() const {
   tile_product<T>{keys, columns, s.depth, at.k, depth, 1, at.q_panels, 0, at.scores, columns, false}.run(kernels);
@@ -15801,7 +16050,6 @@ struct tile_worker {
   for (std::int64_t block = begin; block < end; ++block) {
    set_keys(block, last);
    for (std::int64_t i = 0; i < count; ++i) {
-    fetch_next_keys(last, i, count);
     if (block < ranges[i].first / most_keys || block * most_keys >= ranges[i].last) continue;
     use(group_first, i, all);
     end_keys(ranges[i].last);
@@ -16738,14 +16986,20 @@ inline bool winograd_can(const convolution_geometry& g) {
   g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_height > 0 && g.in_width > 0 &&
   g.out_height > 0 && g.out_width > 0 && g.in_channels > 0 && g.out_channels > 0;
 }
-inline bool winograd_pays(const convolution_geometry& g) {
- constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16, fewest_of_batch = 32, least_gain = 3;
+inline bool in_cache(std::int64_t products, std::int64_t in_channels, std::int64_t out_channels) {
+ return products * in_channels * out_channels <= std::int64_t{1} << 20;
+}
+inline bool winograd_pays(const convolution_geometry& g, convolution_pass pass) {
+ constexpr std::int64_t fewest_channels = 32;
+ constexpr double product = 1.75, kept_in_cache = 8, kept = 20, made_in_cache = 12, made = 60;
  if (g.in_channels < fewest_channels || g.out_channels < fewest_channels) return false;
+ const std::int64_t side = fast_outputs + g.kernel_width - 1, products = side * side;
  const std::int64_t tiles = divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs);
- if (tiles >= fewest_tiles) return true;
- const std::int64_t side = fast_outputs + g.kernel_width - 1, made = tiles * side * side;
- const std::int64_t direct = g.out_height * g.out_width * g.kernel_height * g.kernel_width;
- return tiles * g.batch >= fewest_of_batch && direct >= least_gain * made;
+ const bool cached = in_cache(products, g.in_channels, g.out_channels);
+ const double filter =
+  pass == convolution_pass::forward ? (cached ? kept_in_cache : kept) : (cached ? made_in_cache : made);
+ const auto direct = static_cast<double>(g.batch * g.out_height * g.out_width * g.kernel_height * g.kernel_width);
+ return (product * static_cast<double>(g.batch * tiles) + filter) * static_cast<double>(products) < direct;
 }
 struct line_tiles {
  std::int64_t lead;
@@ -16795,10 +17049,11 @@ inline bool fourier_pays(const convolution_geometry& g) {
   g.batch * g.out_width >= fewest_pixels && line_tiles(g, true).transform != 0;
 }
 inline convolution_algorithm algorithm_for_shape(const convolution_geometry& g,
-            convolution_algorithm requested_algorithm) {
+            convolution_algorithm requested_algorithm, convolution_pass pass) {
  using enum convolution_algorithm;
  const bool open = requested_algorithm == automatic;
- if ((open || requested_algorithm == winograd) && winograd_can(g) && (!open || winograd_pays(g))) return winograd;
+ if ((open || requested_algorithm == winograd) && winograd_can(g) && (!open || winograd_pays(g, pass)))
+  return winograd;
  if ((open || requested_algorithm == fourier) && fourier_can(g) && (!open || fourier_pays(g))) return fourier;
  return direct;
 }
@@ -16913,20 +17168,21 @@ inline convolution_choice& chosen_convolution() {
  return choice;
 }
 template <class T>
-convolution_algorithm resolved(const convolution_geometry& g) {
+convolution_algorithm resolved(const convolution_geometry& g, convolution_pass pass) {
  if constexpr (!std::is_same_v<T, float>) return convolution_algorithm::direct;
  const bool open = g.algorithm == convolution_algorithm::automatic;
- return algorithm_for_shape(g, open ? chosen_convolution().chosen.load(std::memory_order_relaxed) : g.algorithm);
+ const auto chosen = open ? chosen_convolution().chosen.load(std::memory_order_relaxed) : g.algorithm;
+ return algorithm_for_shape(g, chosen, pass);
 }
 }
 template <class T>
-const convolution_algorithm_passes* algorithm_for(convolution_geometry& g) {
+const convolution_algorithm_passes* algorithm_for(convolution_geometry& g, convolution_pass pass) {
  if constexpr (std::is_same_v<T, float>) {
   detail::convolution_choice& choice = detail::chosen_convolution();
   if (!choice.memory_planned.load(std::memory_order_relaxed))
    choice.memory_planned.store(true, std::memory_order_relaxed);
  }
- g.algorithm = detail::resolved<T>(g);
+ g.algorithm = detail::resolved<T>(g, pass);
  return g.algorithm == convolution_algorithm::direct ? nullptr : &fast_convolution;
 }
 }
@@ -17196,6 +17452,21 @@ struct gradient_transform {
   }
  }
 };
+template <class V>
+TG_INLINE void store_line_past_caches(float* to, const typename V::type& value) {
+#if defined(__clang__)
+ __builtin_nontemporal_store(value, reinterpret_cast<typename V::type*>(to));
+#elif defined(__x86_64__)
+ __asm__("vmovntps %1, %0" : "=m"(*reinterpret_cast<typename V::storage*>(to)) : "v"(value));
+#else
+ V::store(to, value);
+#endif
+}
+TG_INLINE void lines_written() {
+#if defined(__x86_64__)
+ __asm__ volatile("sfence" ::: "memory");
+#endif
+}
 struct filter_job {
  static constexpr int most = 8;
  convolution_geometry g;
@@ -17217,6 +17488,8 @@ struct filter_transform {
   const std::int64_t in_channels = job->g.in_channels, out_channels = job->g.out_channels;
   const float* const end = job->w + taps * in_channels * out_channels;
   alignas(64) float turned[taps][filter_job::most][v::lanes] = {};
+  constexpr bool whole_lines = Isa::vector_bytes == 64;
+  const bool past_caches = whole_lines && !in_cache(job->plan->products, in_channels, out_channels);
   for (std::int64_t n = 0; n < layout.n; n += v::lanes) {
    const std::int64_t panel = n / (2 * v::lanes), left = layout.n - n;
    float* const to = job->u + layout.offset(panel, depth) + n % (2 * v::lanes);
@@ -17231,11 +17504,16 @@ struct filter_transform {
       load_beside<v>(in, job->w + (i * in_channels + c) * out_channels, n, end);
     };
     const auto store = [&](int i, const typename v::type& out) __attribute__((always_inline)) {
-     v::store(to + i * job->product_stride + c * layout.width(panel), out);
+     float* const at = to + i * job->product_stride + c * layout.width(panel);
+     if constexpr (whole_lines) {
+      if (past_caches) return store_line_past_caches<v>(at, out);
+     }
+     v::store(at, out);
     };
     channel_map<numbers, typename numbers::filter, v>::forward_both(load, store);
    }
   }
+  if (past_caches) lines_written();
  }
 };
 struct output_job {
@@ -18010,6 +18288,216 @@ TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolut
 // -- tapegraph/ops/convolution/cpu_filter_gradient.hpp
 // -- tapegraph/ops/convolution/cpu_depthwise_filter.hpp
 // -- tapegraph/ops/convolution/cpu_depthwise.hpp
+// -- tapegraph/ops/convolution/cpu_depthwise_block.hpp
+TG_ROUNDS_EACH_BEGIN
+namespace tapegraph::cpu::detail {
+template <class T>
+struct depthwise_image {
+ const T *a, *w, *bias;
+ T* out;
+ std::int64_t channels, a_height, a_width, a_row, a_step;
+ std::int64_t out_height, out_width, out_row, out_step;
+ std::int64_t pad_top, pad_left;
+ bool relu;
+};
+template <class Isa>
+inline constexpr bool has_depthwise_blocks = Isa::vector_bytes > 16 || Isa::registers > 16;
+template <class T, int Taps, int Stride, int Step>
+struct depthwise_block_body {
+ template <class Isa>
+ TG_INLINE static void run(const depthwise_image<T>* image, std::int64_t row) {
+  if constexpr (has_depthwise_blocks<Isa>)
+   block<vector<T, Isa::vector_bytes>, Isa::registers == 32 ? 8 : 4>::rows(*image, row);
+ }
+private:
+ static constexpr int reach(int outputs) { return ((outputs - 1) * Stride + Taps - 1) / Step + 1; }
+ struct extent {
+  std::int64_t a_first, a_last, first, last;
+  extent(std::int64_t out, std::int64_t most, std::int64_t outputs, std::int64_t a, std::int64_t pixels)
+   : a_first(std::max<std::int64_t>(0, -a)),
+   a_last(pixels - a),
+   first(std::max<std::int64_t>(0, -out)),
+   last(std::min(most, outputs - out)) {}
+  bool reads(std::int64_t i) const { return i >= a_first && i < a_last; }
+  bool writes(std::int64_t i) const { return (Step == 1 || i >= first) && i < last; }
+  bool whole(std::int64_t pixels, std::int64_t outputs) const {
+   return a_first == 0 && a_last >= pixels && first == 0 && last == outputs;
+  }
+ };
+ template <class V, int Columns>
+ struct block {
+  using type = typename V::type;
+  static constexpr int outputs = 2 * Columns, filters = Taps * Taps;
+  using every_output = std::make_index_sequence<outputs>;
+  using every_pixel = std::make_index_sequence<static_cast<std::size_t>(reach(Columns))>;
+  using every_tap = std::make_index_sequence<static_cast<std::size_t>(Taps)>;
+  const depthwise_image<T>& g;
+  const extent &down, &across;
+  TG_INLINE static void rows(const depthwise_image<T>& g, std::int64_t row) {
+   const std::int64_t a_row = (row * Stride - g.pad_top) / Step;
+   const extent down(row, 2, g.out_height, a_row, g.a_height);
+   for (std::int64_t column = Step == 1 ? 0 : -(g.pad_left & 1); column < g.out_width; column += Columns) {
+    const std::int64_t a_column = (column * Stride - g.pad_left) / Step;
+    const extent across(column, Columns, g.out_width, a_column, g.a_width);
+    const block at{g, down, across};
+    const T* const a = g.a + a_row * g.a_row + a_column * g.a_step;
+    T* const out = g.out + row * g.out_row + column * g.out_step;
+    if (Taps == 3 && across.whole(reach(Columns), Columns))
+     at.template channels<true>(a, out);
+    else
+     at.template channels<false>(a, out);
+   }
+  }
+  template <bool Inside>
+  TG_INLINE void channels(const T* a, T* out) const {
+   for (std::int64_t c = 0; c < g.channels; c += V::lanes) {
+    if (c + V::lanes > g.channels) c = g.channels - V::lanes;
+    sums<Inside>(a + c, out + c, c, std::make_index_sequence<filters>{},
+       std::make_index_sequence<static_cast<std::size_t>(reach(2))>{}, every_output{});
+   }
+  }
+  template <bool Inside, std::size_t... F, std::size_t... R, std::size_t... K>
+  TG_INLINE void sums(const T* a, T* out, std::int64_t c, std::index_sequence<F...>, std::index_sequence<R...>,
+       std::index_sequence<K...>) const {
+   type sum[outputs] = {};
+   if constexpr (Taps == 3) {
+    type w[filters];
+    (V::load(w[F], g.w + c + static_cast<std::int64_t>(F) * g.channels), ...);
+    (row<Inside, static_cast<int>(R)>(a + static_cast<std::int64_t>(R) * g.a_row, sum, w, every_pixel{}),
+    ...);
+   } else {
+    for (std::int64_t i = std::max<std::int64_t>(0, down.a_first),
+        end = std::min<std::int64_t>(Taps + 1, down.a_last);
+     i < end; ++i) {
+     const T *const from = a + i * g.a_row, *const w = g.w + c + i * Taps * g.channels;
+     if (i == 0)
+      line<true, false>(from, w, sum, every_tap{}, every_pixel{});
+     else if (i < Taps)
+      line<true, true>(from, w, sum, every_tap{}, every_pixel{});
+     else
+      line<false, true>(from, w, sum, every_tap{}, every_pixel{});
+    }
+   }
+   (finish<Inside, static_cast<int>(K)>(out, sum[K], c), ...);
+  }
+  template <bool Inside, int R, std::size_t... P>
+  TG_INLINE void row(const T* a, type (&sum)[outputs], const type (&w)[filters],
+      std::index_sequence<P...>) const {
+   if (!down.reads(R)) return;
+   (pixel<Inside, R, static_cast<int>(P)>(a + static_cast<std::int64_t>(P) * g.a_step, sum, w, every_output{}),
+   ...);
+  }
+  template <bool Inside, int R, int P, std::size_t... K>
+  TG_INLINE void pixel(const T* a, type (&sum)[outputs], const type (&w)[filters],
+       std::index_sequence<K...>) const {
+   if (!Inside && !across.reads(P)) return;
+   type x;
+   V::load(x, a);
+   (tap<R * Step - static_cast<int>(K) / Columns * Stride, P * Step - static_cast<int>(K) % Columns * Stride>(
+    sum[K], x, w),
+   ...);
+  }
+  template <int U, int W>
+  TG_INLINE static void tap(type& sum, const type& x, const type (&w)[filters]) {
+   if constexpr (U >= 0 && U < Taps && W >= 0 && W < Taps) V::multiply_add(sum, x, w[U * Taps + W]);
+  }
+  template <bool First, bool Second, std::size_t... J, std::size_t... P>
+  TG_INLINE void line(const T* a, const T* w, type (&sum)[outputs], std::index_sequence<J...>,
+       std::index_sequence<P...>) const {
+   type first[Taps], second[Taps];
+   if constexpr (First) (V::load(first[J], w + static_cast<std::int64_t>(J) * g.channels), ...);
+   if constexpr (Second) (V::load(second[J], w + (static_cast<std::int64_t>(J) - Taps) * g.channels), ...);
+   (place<First, Second, static_cast<int>(P)>(a + static_cast<std::int64_t>(P) * g.a_step, first, second, sum,
+             std::make_index_sequence<static_cast<std::size_t>(Columns)>{}),
+   ...);
+  }
+  template <bool First, bool Second, int P, std::size_t... K>
+  TG_INLINE void place(const T* a, const type (&first)[Taps], const type (&second)[Taps], type (&sum)[outputs],
+       std::index_sequence<K...>) const {
+   if (!across.reads(P)) return;
+   type x;
+   V::load(x, a);
+   const auto add = [&]<int W>(std::integral_constant<int, W>, type & one, type & two)
+    __attribute__((always_inline)) {
+    if constexpr (W >= 0 && W < Taps) {
+     if constexpr (First) V::multiply_add(one, x, first[W]);
+     if constexpr (Second) V::multiply_add(two, x, second[W]);
+    }
+   };
+   (add(std::integral_constant<int, P - static_cast<int>(K)>{}, sum[K], sum[Columns + K]), ...);
+  }
+  template <bool Inside, int K>
+  TG_INLINE void finish(T* out, type& sum, std::int64_t c) const {
+   constexpr int i = K / Columns, j = K % Columns;
+   if (!down.writes(i) || (!Inside && !across.writes(j))) return;
+   if (g.bias != nullptr) {
+    type bias;
+    V::load(bias, g.bias + c);
+    sum += bias;
+   }
+   if (g.relu) sum = sum <= type{} ? type{} : sum;
+   V::store(out + i * g.out_row + j * g.out_step, sum);
+  }
+ };
+};
+template <class T>
+auto depthwise_block_kernel(const convolution_geometry& g, bool forward) {
+ using kernel = void (*)(const depthwise_image<T>*, std::int64_t);
+ const auto of = []<int Taps, int Stride, int Step>(std::integer_sequence<int, Taps, Stride, Step>) -> kernel {
+  return &dispatch_fused<depthwise_block_body<T, Taps, Stride, Step>, const depthwise_image<T>*, std::int64_t>;
+ };
+ const std::int64_t taps = g.kernel_height, stride = g.stride_height;
+ const bool square =
+  g.kernel_width == taps && g.stride_width == stride && g.dilation_height == 1 && g.dilation_width == 1;
+ if (!has_depthwise_blocks<baseline> && active_instruction_set() == instruction_set::baseline) return kernel{};
+ if (!square || g.in_channels < active_tile_kernels<T>().lanes) return kernel{};
+ if (stride == 1 && taps == 3) return of(std::integer_sequence<int, 3, 1, 1>{});
+ if (stride == 1 && taps == 5) return of(std::integer_sequence<int, 5, 1, 1>{});
+ if (stride == 1 && taps == 7) return of(std::integer_sequence<int, 7, 1, 1>{});
+ if (stride == 2 && taps == 3)
+  return forward ? of(std::integer_sequence<int, 3, 2, 1>{}) : of(std::integer_sequence<int, 3, 1, 2>{});
+ return kernel{};
+}
+template <class T>
+bool depthwise_in_blocks(const convolution_geometry& g, bool forward, const T* a, const T* w, T* out,
+      const convolution_epilogue<T>& epilogue, bool parallel) {
+ const auto run = depthwise_block_kernel<T>(g, forward);
+ if (run == nullptr) return false;
+ const std::int64_t step = forward ? g.in_channels : -g.in_channels;
+ depthwise_image<T> all{};
+ all.w = w;
+ all.bias = epilogue.bias;
+ all.relu = epilogue.relu;
+ all.channels = g.in_channels;
+ all.a_step = all.out_step = step;
+ all.a_height = forward ? g.in_height : g.out_height;
+ all.a_width = forward ? g.in_width : g.out_width;
+ all.a_row = all.a_width * step;
+ all.out_height = forward ? g.out_height : g.in_height;
+ all.out_width = forward ? g.out_width : g.in_width;
+ all.out_row = all.out_width * step;
+ all.pad_top = forward ? g.pad_top : g.pad_top + g.in_height - 1 - (g.out_height - 1) * g.stride_height;
+ all.pad_left = forward ? g.pad_left : g.pad_left + g.in_width - 1 - (g.out_width - 1) * g.stride_width;
+ const std::int64_t first = forward || g.stride_height == 1 ? 0 : -(all.pad_top & 1);
+ const std::int64_t blocks = divide_up(all.out_height - first, 2);
+ const auto image_of = [&](auto* images, std::int64_t i, std::int64_t pixels) {
+  return images + (forward ? i * pixels : (i + 1) * pixels - 1) * g.in_channels;
+ };
+ for_tasks(g.batch * blocks, parallel, [&](std::int64_t task, int) {
+  const std::int64_t i = task / blocks, row = first + task % blocks * 2;
+  depthwise_image<T> image = all;
+  image.a = image_of(a, i, all.a_height * all.a_width);
+  image.out = image_of(out, i, all.out_height * all.out_width);
+  run(&image, row);
+  if (epilogue.next != nullptr)
+   epilogue.next->on_rows((i * all.out_height + row) * all.out_width,
+        std::min<std::int64_t>(2, all.out_height - row) * all.out_width);
+ });
+ if (epilogue.next != nullptr) epilogue.next->done = true;
+ return true;
+}
+}
+TG_ROUNDS_EACH_END
 #include <numeric>
 TG_ROUNDS_EACH_BEGIN
 namespace tapegraph::cpu::detail {
@@ -18053,18 +18541,18 @@ struct depthwise_body {
  TG_INLINE static void run(const depthwise_axis& rows, const depthwise_axis& columns, const T* a, std::int64_t a_row,
        const T* b, std::int64_t b_row, std::int64_t pixel, std::int64_t next, std::int64_t apart,
        T* out) {
-  with_vectors<Isa::vector_bytes>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
+  with_vectors<Isa, Isa::vector_bytes>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
  }
 private:
- template <int Bytes>
+ template <class Isa, int Bytes>
  TG_INLINE static void with_vectors(const depthwise_axis& rows, const depthwise_axis& columns, const T* a,
          std::int64_t a_row, const T* b, std::int64_t b_row, std::int64_t pixel,
          std::int64_t next, std::int64_t apart, T* out) {
   using v = vector<T, Bytes>;
   if constexpr (v::lanes > 1)
    if (pixel < v::lanes)
-    return with_vectors<Bytes / 2>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
-  if constexpr (Outputs > 1) {
+    return with_vectors<Isa, Bytes / 2>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
+  if constexpr (Outputs == 8 && Bytes == Isa::vector_bytes) {
    const std::int64_t step = columns.step_a * pixel, last = Outputs - 1;
    const bool meet = columns.step_b == 1 && (step == next || step == -next);
    const std::int64_t flip = step == next ? 0 : last;
@@ -18182,6 +18670,7 @@ struct depthwise_epilogue_body {
 template <class T>
 void depthwise_forward(const convolution_geometry& g, const T* x, const T* w, T* y,
      const convolution_epilogue<T>& epilogue, bool parallel) {
+ if (depthwise_in_blocks(g, true, x, w, y, epilogue, parallel)) return;
  const std::int64_t channels = g.out_channels;
  for_tasks(g.batch * g.out_height, parallel, [&](std::int64_t task, int) {
   const depthwise_axis rows = forward_axis(task % g.out_height, g.in_height, g.kernel_height, g.stride_height,
@@ -18200,6 +18689,7 @@ void depthwise_forward(const convolution_geometry& g, const T* x, const T* w, T*
 }
 template <class T>
 void depthwise_input_gradient(const convolution_geometry& g, const T* dy, const T* w, T* dx, bool parallel) {
+ if (depthwise_in_blocks<T>(g, false, dy, w, dx, {}, parallel)) return;
  const std::int64_t channels = g.in_channels;
  for_tasks(g.batch * g.in_height, parallel, [&](std::int64_t task, int) {
   const depthwise_axis rows = input_axis(task % g.in_height, g.out_height, g.kernel_height, g.stride_height,
@@ -18295,50 +18785,35 @@ private:
  }
 };
 template <class T>
+struct depthwise_nine_rows {
+ const T *dy, *x[3];
+ T* sums;
+};
+template <class T, bool Adjacent>
 struct depthwise_nine_body {
  template <class Isa>
- TG_INLINE static void run(const convolution_geometry* geometry, const T* x, std::int64_t apart, const T* dy,
-       T* sums) {
-  strips<Isa::vector_bytes>(*geometry, 0, x, apart, dy, sums);
+ TG_INLINE static void run(const convolution_geometry* geometry, const depthwise_nine_rows<T>* rows,
+       std::int64_t first, std::int64_t last) {
+  strips<Isa, Isa::vector_bytes>(*geometry, *rows, 0, first, last);
  }
 private:
- template <int Bytes>
- TG_INLINE static void strips(const convolution_geometry& g, std::int64_t c, const T* x, std::int64_t apart,
-        const T* dy, T* sums) {
+ template <class Isa, int Bytes>
+ TG_INLINE static void strips(const convolution_geometry& g, const depthwise_nine_rows<T>& rows, std::int64_t c,
+        std::int64_t first, std::int64_t last) {
   using v = vector<T, Bytes>;
   if constexpr (Bytes == 64)
-   for (; c + 2 * v::lanes <= g.in_channels; c += 2 * v::lanes)
-    strip<v, 2>(g, x + c, apart, dy + c, sums + c, std::make_index_sequence<3>{},
-       std::make_index_sequence<9>{});
+   for (; c + 2 * v::lanes <= g.in_channels; c += 2 * v::lanes) one<v, 2, true>(g, rows, c, first, last);
   for (; c + v::lanes <= g.in_channels; c += v::lanes)
-   strip<v, 1>(g, x + c, apart, dy + c, sums + c, std::make_index_sequence<3>{},
-      std::make_index_sequence<9>{});
-  if constexpr (v::lanes > 1) strips<Bytes / 2>(g, c, x, apart, dy, sums);
+   one<v, 1, Bytes == Isa::vector_bytes>(g, rows, c, first, last);
+  if constexpr (v::lanes > 1) strips<Isa, Bytes / 2>(g, rows, c, first, last);
  }
- template <class V, int Vectors, std::size_t... I, std::size_t... K>
- TG_INLINE static void strip(const convolution_geometry& g, const T* x, std::int64_t apart, const T* dy, T* sums,
-        std::index_sequence<I...>, std::index_sequence<K...>) {
-  const std::int64_t channels = g.in_channels, step = g.stride_width * channels;
-  const std::int64_t tap = g.dilation_width * channels;
-  depthwise_outputs of[3], common{0, g.out_width};
-  for (int i = 0; i < 3; ++i) {
-   const std::int64_t at = i * g.dilation_width - g.pad_left;
-   of[i] = outputs_within(divide_up(std::max<std::int64_t>(0, -at), g.stride_width),
-        floor_divide(g.in_width - 1 - at, g.stride_width) + 1, g.out_width);
-   common = {std::max(common.first, of[i].first), std::min(common.last, of[i].last)};
-  }
-  common.last = std::max(common.first, common.last);
-  const T* const first = x - g.pad_left * channels;
-  vectors<V, Vectors> sum[9], q;
-  (sum[K].load(sums + static_cast<std::int64_t>(K) * channels), ...);
-  const T* rows[3] = {(first + common.first * step + static_cast<std::int64_t>(I) * apart)...};
-  for (std::int64_t j = common.first; j < common.last; ++j) {
-   q.load(dy + j * channels);
-   (sum[K].add(q, rows[K / 3] + static_cast<std::int64_t>(K % 3) * tap), ...);
-   ((rows[I] += step), ...);
-  }
-  (at_border<I>(sum, of[I], common, first + static_cast<std::int64_t>(I) * tap, apart, step, dy, channels), ...);
-  (sum[K].store(sums + static_cast<std::int64_t>(K) * channels), ...);
+ template <class V, int Vectors, bool Widest>
+ TG_INLINE static void one(const convolution_geometry& g, const depthwise_nine_rows<T>& rows, std::int64_t c,
+       std::int64_t first, std::int64_t last) {
+  if (Widest && rows.x[0] != nullptr && rows.x[1] != nullptr && rows.x[2] != nullptr)
+   strip<V, Vectors, Widest>(g, rows, c).add(first, last);
+  else
+   strip<V, Vectors, false>(g, rows, c).add(first, last);
  }
  template <class V, int Vectors>
  struct vectors {
@@ -18349,26 +18824,90 @@ private:
   TG_INLINE void store(T* to) const {
    for (int k = 0; k < Vectors; ++k) V::store(to + k * V::lanes, of[k]);
   }
-  TG_INLINE void add(const vectors& q, const T* from) {
-   vectors x;
-   x.load(from);
-   for (int k = 0; k < Vectors; ++k) V::multiply_add(of[k], q.of[k], x.of[k]);
+  TG_INLINE void add(const vectors& a, const vectors& b) {
+   for (int k = 0; k < Vectors; ++k) V::multiply_add(of[k], a.of[k], b.of[k]);
   }
  };
- template <std::size_t I, class V>
- TG_INLINE static void at_border(V (&sum)[9], const depthwise_outputs& of, const depthwise_outputs& common,
-         const T* x, std::int64_t apart, std::int64_t step, const T* dy,
-         std::int64_t channels) {
-  V q;
-  for (std::int64_t j = of.first; j < of.last; ++j) {
-   if (j == common.first) j = common.last;
-   if (j >= of.last) break;
-   q.load(dy + j * channels);
-   sum[I].add(q, x + j * step);
-   sum[I + 3].add(q, x + j * step + apart);
-   sum[I + 6].add(q, x + j * step + 2 * apart);
+ template <class V, int Vectors, bool Inside>
+ struct strip {
+  using type = vectors<V, Vectors>;
+  const std::int64_t channels, width, stride, dilation, pad;
+  const T *dy, *x[3];
+  T* sums;
+  type sum[9], by[3] = {};
+  TG_INLINE strip(const convolution_geometry& g, const depthwise_nine_rows<T>& rows, std::int64_t c)
+   : channels(g.in_channels),
+   width(g.in_width),
+   stride(g.stride_width),
+   dilation(g.dilation_width),
+   pad(g.pad_left),
+   dy(rows.dy + c),
+   x{from(rows.x[0], c), from(rows.x[1], c), from(rows.x[2], c)},
+   sums(rows.sums + c) {}
+  TG_INLINE void add(std::int64_t first, std::int64_t last) {
+   load_sums(std::make_index_sequence<9>{});
+   if constexpr (Adjacent) {
+    next(first);
+    column<0>(first - pad);
+    if (last - first > 1) {
+     next(first + 1);
+     column<0, 1>(first + 1 - pad);
+     for (std::int64_t j = first + 2; j < last; ++j) {
+      next(j);
+      column<0, 1, 2>(j - pad);
+     }
+     by[2] = by[1];
+     by[1] = by[0];
+     column<1, 2>(last - pad);
+    } else {
+     by[1] = by[0];
+     column<1>(last - pad);
+    }
+    by[2] = by[1];
+    column<2>(last + 1 - pad);
+   } else {
+    for (std::int64_t j = first; j < last; ++j) {
+     by[0].load(dy + j * channels);
+     by[2] = by[1] = by[0];
+     column<0>(j * stride - pad);
+     column<1>(j * stride - pad + dilation);
+     column<2>(j * stride - pad + 2 * dilation);
+    }
+   }
+   store_sums(std::make_index_sequence<9>{});
   }
- }
+ private:
+  TG_INLINE static const T* from(const T* row, std::int64_t c) {
+   return Inside || row != nullptr ? row + c : nullptr;
+  }
+  TG_INLINE void next(std::int64_t j) {
+   by[2] = by[1];
+   by[1] = by[0];
+   by[0].load(dy + j * channels);
+  }
+  template <int... Taps>
+  TG_INLINE void column(std::int64_t at) {
+   if (at < 0 || at >= width) return;
+   row<0, Taps...>(at * channels);
+   row<1, Taps...>(at * channels);
+   row<2, Taps...>(at * channels);
+  }
+  template <int Row, int... Taps>
+  TG_INLINE void row(std::int64_t at) {
+   if (!Inside && x[Row] == nullptr) return;
+   type value;
+   value.load(x[Row] + at);
+   (sum[3 * Row + Taps].add(value, by[Taps]), ...);
+  }
+  template <std::size_t... K>
+  TG_INLINE void load_sums(std::index_sequence<K...>) {
+   (sum[K].load(sums + static_cast<std::int64_t>(K) * channels), ...);
+  }
+  template <std::size_t... K>
+  TG_INLINE void store_sums(std::index_sequence<K...>) {
+   (sum[K].store(sums + static_cast<std::int64_t>(K) * channels), ...);
+  }
+ };
 };
 inline std::int64_t depthwise_parts(const convolution_geometry& g) {
  const std::int64_t rows = g.batch * g.out_height, in_part = divide_up(2048, g.out_width);
@@ -18381,18 +18920,32 @@ template <class T>
 void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, T* sums, bool parallel) {
  const std::int64_t channels = g.in_channels, filters = g.kernel_height * g.kernel_width * channels;
  const std::int64_t rows = g.batch * g.out_height, parts = depthwise_parts(g);
- const bool nine =
-  g.kernel_height == 3 && g.kernel_width == 3 && active_instruction_set() == instruction_set::avx512;
+ const bool nine = g.kernel_height == 3 && g.kernel_width == 3;
+ const bool adjacent = g.stride_width == 1 && g.dilation_width == 1;
+ const bool longest = active_instruction_set() == instruction_set::avx512;
+ const std::int64_t strip = active_tile_kernels<T>().lanes * (longest ? 2 : 1);
+ const std::int64_t run = equal_part(g.out_width, channels <= strip ? g.out_width : longest ? 16 : 8);
  for_tasks(parts, parallel, [&](std::int64_t part, int) {
   T* const own = sums + part * filters;
   std::fill_n(own, filters, T(0));
   for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
    const std::int64_t image = row / g.out_height;
    const std::int64_t top = row % g.out_height * g.stride_height - g.pad_top;
-   if (nine && top >= 0 && top + 2 * g.dilation_height < g.in_height) {
-    dispatch_fused<depthwise_nine_body<T>>(&g, x + (image * g.in_height + top) * g.in_width * channels,
-             g.dilation_height * g.in_width * channels,
-             dy + row * g.out_width * channels, own);
+   if (nine) {
+    depthwise_nine_rows<T> rows_of{dy + row * g.out_width * channels, {}, own};
+    for (std::int64_t u = 0; u < 3; ++u) {
+     const std::int64_t at = top + u * g.dilation_height;
+     if (at >= 0 && at < g.in_height)
+      rows_of.x[u] = x + (image * g.in_height + at) * g.in_width * channels;
+    }
+    for (std::int64_t first = 0; first < g.out_width; first += run) {
+     const std::int64_t last = std::min(first + run, g.out_width);
+     const depthwise_nine_rows<T>* const p = &rows_of;
+     if (adjacent)
+      dispatch_fused<depthwise_nine_body<T, true>>(&g, p, first, last);
+     else
+      dispatch_fused<depthwise_nine_body<T, false>>(&g, p, first, last);
+    }
     continue;
    }
    for (std::int64_t u = 0; u < g.kernel_height; ++u) {
@@ -18659,6 +19212,7 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
 // -- tapegraph/ops/convolution/cpu_forward.hpp
 // -- tapegraph/ops/convolution/cpu_unfolded.hpp
 // -- tapegraph/cpu/gemm.hpp
+// -- tapegraph/cpu/gemm_block.hpp
 // -- tapegraph/cpu/gemm_plan.hpp
 // -- tapegraph/cpu/caches.hpp
 #if __has_include(<unistd.h>)
@@ -18752,8 +19306,8 @@ struct gemm_plan {
  static constexpr std::int64_t most_k = 512;
  static constexpr std::int64_t most_few_rows = 160, columns_of_few = 512;
  static constexpr std::int64_t fewest_rows = 24, columns_of_fewest = 4096;
- static constexpr std::int64_t most_packed_rows = 1536, rows_of_turn = 48;
- static constexpr std::int64_t most_unshared = 96;
+ static constexpr std::int64_t most_packed_rows = 4096, rows_of_turn = 48;
+ static constexpr std::int64_t most_unshared = 160;
  template <class T>
  gemm_plan(const gemm_arguments<T>& g, int threads) {
   constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
@@ -18764,7 +19318,7 @@ struct gemm_plan {
   few_rows = whole && !close && g.m <= most_few_rows;
   b_stays = few_rows || close;
   shared_b = g.m > most_unshared && !b_stays;
-  resident = std::max<std::int64_t>(1, elements_in_l2<T>() / (32 * std::min(g.k, most_k))) * 32;
+  resident = columns_in_l2<T>(g.n, std::min(g.k, most_k), g.m);
   const std::int64_t columns = shared_b || packed_b ? resident * shares(threads)
          : few_rows && g.m > fewest_rows ? columns_of_few * shares(threads)
                  : columns_of_fewest;
@@ -18773,16 +19327,22 @@ struct gemm_plan {
                : 128 * 1024 / (block_n * bytes);
   part_k = equal_part(block_k, std::clamp<std::int64_t>(rows_of_part, 16, most_k));
   const bool scattered = g.n > 96 && g.lda * bytes > 1024;
-  const bool part_of_lines = g.transpose_a && g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
-  pack_a = g.transpose_a ? scattered || (part_of_lines && active_tile_kernels<T>().rows * bytes < 32)
-       : g.lda * bytes % 4096 == 0 && g.n > 32;
-  a_by_turns = pack_a && (shared_b || packed_b) && g.n <= 2 * block_n;
+  const bool part_of_lines = g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
+  pack_a = g.transpose_a ? scattered || part_of_lines : g.lda * bytes % 4096 == 0 && g.n > 32;
+  a_by_turns = pack_a && (shared_b || packed_b) && g.n <= block_n;
   block_m = pack_a && !a_by_turns ? equal_part(g.m, most_packed_rows) : g.m;
  }
  static std::int64_t shares(int threads) { return std::clamp(threads, 1, 8); }
  template <class T>
  static std::int64_t elements_in_l2() {
   return large_l2_bytes() / 2 / static_cast<std::int64_t>(sizeof(T));
+ }
+ template <class T>
+ static std::int64_t columns_in_l2(std::int64_t n, std::int64_t k, std::int64_t m) {
+  const std::int64_t half = elements_in_l2<T>();
+  const bool next = m <= 512 && panel_layout::padded(n, 32) * k > half;
+  const std::int64_t all = next ? std::min(half, l2_bytes() / 2 / static_cast<std::int64_t>(sizeof(T))) : half;
+  return std::max<std::int64_t>(1, all / (32 * k)) * 32;
  }
  template <class T>
  static std::int64_t a_elements(const gemm_arguments<T>& g, int threads) {
@@ -18805,137 +19365,7 @@ struct gemm_plan {
  }
 };
 }
-}
-// -- tapegraph/cpu/gemm_vector.hpp
-TG_ROUNDS_EACH_BEGIN
-namespace tapegraph::cpu::detail {
-template <class T>
-struct gemm_vector_arguments {
- std::int64_t rows, k;
- const T* matrix;
- std::int64_t matrix_row;
- bool by_columns;
- const T* x;
- std::int64_t x_stride;
- T* y;
- std::int64_t y_stride;
- bool accumulate;
-};
-inline constexpr std::int64_t vector_strip = 1024;
-inline std::int64_t gemm_vector_elements(std::int64_t, std::int64_t, std::int64_t k, int threads) {
- return k + 16 + threads * vector_strip;
-}
-template <class T>
-struct dot_rows_body {
- template <class Isa>
- TG_INLINE static void run(const T* matrix, std::int64_t matrix_row, const T* x, std::int64_t k, std::int64_t rows,
-       T* y, std::int64_t y_stride, bool accumulate) {
-  constexpr std::size_t parts = 64 / Isa::vector_bytes;
-  all<vector<T, Isa::vector_bytes>, 8 / parts>(
-   std::make_index_sequence<parts>{}, matrix, matrix_row, x, k, rows, y, y_stride, accumulate);
- }
-private:
- static constexpr std::int64_t step = 64 / sizeof(T);
- template <class V, std::size_t AtOnce, class Parts>
- TG_INLINE static void all(Parts parts, const T* matrix, std::int64_t matrix_row, const T* x, std::int64_t k,
-       std::int64_t rows, T* y, std::int64_t y_stride, bool accumulate) {
-  constexpr auto count = static_cast<std::int64_t>(AtOnce);
-  std::int64_t i = 0;
-  for (; i + count <= rows; i += count)
-   some<V>(std::make_index_sequence<AtOnce>{}, parts, matrix + i * matrix_row, matrix_row, x, k,
-     y + i * y_stride, y_stride, accumulate);
-  if constexpr (AtOnce > 1)
-   all<V, AtOnce / 2>(parts, matrix + i * matrix_row, matrix_row, x, k, rows - i, y + i * y_stride, y_stride,
-       accumulate);
- }
- template <class V, std::size_t... Row, std::size_t... Part>
- TG_INLINE static void some(std::index_sequence<Row...> rows, std::index_sequence<Part...>, const T* matrix,
-       std::int64_t matrix_row, const T* x, std::int64_t k, T* y, std::int64_t y_stride,
-       bool accumulate) {
-  typename V::type sum[sizeof...(Row)][sizeof...(Part)] = {};
-  std::int64_t n = 0;
-  for (; n + step <= k; n += step) (add<V, Part>(rows, sum, matrix + n, matrix_row, x + n), ...);
-  ((y[static_cast<std::int64_t>(Row) * y_stride] =
-   finished<V>(sum[Row], matrix + static_cast<std::int64_t>(Row) * matrix_row, x, n, k) +
-   (accumulate ? y[static_cast<std::int64_t>(Row) * y_stride] : T(0))),
-  ...);
- }
- template <class V, std::size_t Part, std::size_t... Row, class Sums>
- TG_INLINE static void add(std::index_sequence<Row...>, Sums& sum, const T* matrix, std::int64_t matrix_row,
-       const T* x) {
-  constexpr std::int64_t at = static_cast<std::int64_t>(Part) * V::lanes;
-  typename V::type a, b;
-  V::load(b, x + at);
-  ((V::load(a, matrix + static_cast<std::int64_t>(Row) * matrix_row + at), sum[Row][Part] += a * b), ...);
- }
- template <class V, std::size_t Parts>
- TG_INLINE static T finished(const typename V::type (&part)[Parts], const T* m, const T* x, std::int64_t n,
-        std::int64_t k) {
-  T lane[step], sum = 0;
-  for (std::size_t p = 0; p < Parts; ++p) V::store(lane + p * V::lanes, part[p]);
-  for (const T each : lane) sum += each;
-  for (; n < k; ++n) sum += m[n] * x[n];
-  return sum;
- }
-};
-template <class T>
-struct sum_rows_body {
- template <class Isa>
- TG_INLINE static void run(const T* matrix, std::int64_t matrix_row, const T* x, std::int64_t k,
-       std::int64_t columns, T* strip) {
-  TG_SIMD
-  for (std::int64_t j = 0; j < columns; ++j) strip[j] = T(0);
-  std::int64_t i = 0;
-  for (; i + 4 <= k; i += 4) {
-   const T* m = matrix + i * matrix_row;
-   const T *m1 = m + matrix_row, *m2 = m1 + matrix_row, *m3 = m2 + matrix_row;
-   const T x0 = x[i], x1 = x[i + 1], x2 = x[i + 2], x3 = x[i + 3];
-   TG_SIMD
-   for (std::int64_t j = 0; j < columns; ++j) strip[j] += (m[j] * x0 + m1[j] * x1) + (m2[j] * x2 + m3[j] * x3);
-  }
-  for (; i < k; ++i) {
-   const T* m = matrix + i * matrix_row;
-   const T x0 = x[i];
-   TG_SIMD
-   for (std::int64_t j = 0; j < columns; ++j) strip[j] += m[j] * x0;
-  }
- }
-};
-template <class T>
-void gemm_vector(const gemm_vector_arguments<T>& g, T* scratch) {
- const T* x = g.x;
- if (g.x_stride != 1) {
-  for (std::int64_t i = 0; i < g.k; ++i) scratch[i] = g.x[i * g.x_stride];
-  x = scratch;
- }
- T* strips = scratch + (g.k + 15) / 16 * 16;
- const bool parallel = worth_threads(static_cast<double>(g.rows) * static_cast<double>(g.k));
- if (!g.by_columns) {
-  const std::int64_t rows = std::max<std::int64_t>(4, divide_up(32768, g.k + 1) / 4 * 4);
-  for_tasks(divide_up(g.rows, rows), parallel, [&](std::int64_t task, int) {
-   const std::int64_t first = task * rows;
-   dispatch<dot_rows_body<T>>(g.matrix + first * g.matrix_row, g.matrix_row, x, g.k,
-         std::min(rows, g.rows - first), g.y + first * g.y_stride, g.y_stride,
-         g.accumulate);
-  });
-  return;
- }
- const std::int64_t width =
-  std::min(vector_strip, std::max<std::int64_t>(128, divide_up(divide_up(g.rows, 8), 32) * 32));
- for_tasks(divide_up(g.rows, width), parallel, [&](std::int64_t task, int thread) {
-  const std::int64_t first = task * width, count = std::min(width, g.rows - first);
-  T* strip = strips + thread * vector_strip;
-  dispatch<sum_rows_body<T>>(g.matrix + first, g.matrix_row, x, g.k, count, strip);
-  T* y = g.y + first * g.y_stride;
-  if (g.accumulate)
-   for (std::int64_t j = 0; j < count; ++j) y[j * g.y_stride] += strip[j];
-  else
-   for (std::int64_t j = 0; j < count; ++j) y[j * g.y_stride] = strip[j];
- });
-}
-}
-TG_ROUNDS_EACH_END
-namespace tapegraph::cpu {
+
 namespace detail {
 template <class T>
 struct gemm_block {
@@ -19122,14 +19552,22 @@ struct gemm_block {
    }
   });
  }
- void run_rows(bool parallel) const {
-  const std::int64_t panels = layout().count();
-  if (!plan.packed_b)
-   for_tasks(panels, parallel, [&](std::int64_t panel, int) {
-    if (g.transpose_b) prefetch_panel(panel + 1, 0, 1);
+ void pack_all_b(bool parallel, int threads) const {
+  if (g.transpose_b)
+   return for_tasks(layout().count(), parallel, [&](std::int64_t panel, int) {
+    prefetch_panel(panel + 1, 0, 1);
     pack_b(panel, packed_b + layout().offset(panel, k));
    });
+  const std::int64_t strip = std::clamp<std::int64_t>(k / (4 * threads), 1, 16);
+  for_tasks(divide_up(k, strip), parallel, [&](std::int64_t task, int) {
+   pack_rows(packed_b, layout(), g.b + first_k * g.ldb + column, g.ldb, k, task * strip,
+     std::min(k, task * strip + strip));
+  });
+ }
+ void run_rows(bool parallel) const {
+  const std::int64_t panels = layout().count();
   const int threads = parallel ? thread_count() : 1;
+  if (!plan.packed_b) pack_all_b(parallel, threads);
   const std::int64_t groups = std::min<std::int64_t>(tiles(), threads > 1 ? 8 * threads : 1);
   const std::int64_t parts =
    std::clamp<std::int64_t>(std::max(divide_up(panels * 2 * kernels.lanes, plan.resident),
@@ -19157,6 +19595,137 @@ struct gemm_block {
  }
 };
 }
+}
+// -- tapegraph/cpu/gemm_vector.hpp
+TG_ROUNDS_EACH_BEGIN
+namespace tapegraph::cpu::detail {
+template <class T>
+struct gemm_vector_arguments {
+ std::int64_t rows, k;
+ const T* matrix;
+ std::int64_t matrix_row;
+ bool by_columns;
+ const T* x;
+ std::int64_t x_stride;
+ T* y;
+ std::int64_t y_stride;
+ bool accumulate;
+};
+inline constexpr std::int64_t vector_strip = 1024;
+inline std::int64_t gemm_vector_elements(std::int64_t, std::int64_t, std::int64_t k, int threads) {
+ return k + 16 + threads * vector_strip;
+}
+template <class T>
+struct dot_rows_body {
+ template <class Isa>
+ TG_INLINE static void run(const T* matrix, std::int64_t matrix_row, const T* x, std::int64_t k, std::int64_t rows,
+       T* y, std::int64_t y_stride, bool accumulate) {
+  constexpr std::size_t parts = 64 / Isa::vector_bytes;
+  all<vector<T, Isa::vector_bytes>, 8 / parts>(
+   std::make_index_sequence<parts>{}, matrix, matrix_row, x, k, rows, y, y_stride, accumulate);
+ }
+private:
+ static constexpr std::int64_t step = 64 / sizeof(T);
+ template <class V, std::size_t AtOnce, class Parts>
+ TG_INLINE static void all(Parts parts, const T* matrix, std::int64_t matrix_row, const T* x, std::int64_t k,
+       std::int64_t rows, T* y, std::int64_t y_stride, bool accumulate) {
+  constexpr auto count = static_cast<std::int64_t>(AtOnce);
+  std::int64_t i = 0;
+  for (; i + count <= rows; i += count)
+   some<V>(std::make_index_sequence<AtOnce>{}, parts, matrix + i * matrix_row, matrix_row, x, k,
+     y + i * y_stride, y_stride, accumulate);
+  if constexpr (AtOnce > 1)
+   all<V, AtOnce / 2>(parts, matrix + i * matrix_row, matrix_row, x, k, rows - i, y + i * y_stride, y_stride,
+       accumulate);
+ }
+ template <class V, std::size_t... Row, std::size_t... Part>
+ TG_INLINE static void some(std::index_sequence<Row...> rows, std::index_sequence<Part...>, const T* matrix,
+       std::int64_t matrix_row, const T* x, std::int64_t k, T* y, std::int64_t y_stride,
+       bool accumulate) {
+  typename V::type sum[sizeof...(Row)][sizeof...(Part)] = {};
+  std::int64_t n = 0;
+  for (; n + step <= k; n += step) (add<V, Part>(rows, sum, matrix + n, matrix_row, x + n), ...);
+  ((y[static_cast<std::int64_t>(Row) * y_stride] =
+   finished<V>(sum[Row], matrix + static_cast<std::int64_t>(Row) * matrix_row, x, n, k) +
+   (accumulate ? y[static_cast<std::int64_t>(Row) * y_stride] : T(0))),
+  ...);
+ }
+ template <class V, std::size_t Part, std::size_t... Row, class Sums>
+ TG_INLINE static void add(std::index_sequence<Row...>, Sums& sum, const T* matrix, std::int64_t matrix_row,
+       const T* x) {
+  constexpr std::int64_t at = static_cast<std::int64_t>(Part) * V::lanes;
+  typename V::type a, b;
+  V::load(b, x + at);
+  ((V::load(a, matrix + static_cast<std::int64_t>(Row) * matrix_row + at), sum[Row][Part] += a * b), ...);
+ }
+ template <class V, std::size_t Parts>
+ TG_INLINE static T finished(const typename V::type (&part)[Parts], const T* m, const T* x, std::int64_t n,
+        std::int64_t k) {
+  T lane[step], sum = 0;
+  for (std::size_t p = 0; p < Parts; ++p) V::store(lane + p * V::lanes, part[p]);
+  for (const T each : lane) sum += each;
+  for (; n < k; ++n) sum += m[n] * x[n];
+  return sum;
+ }
+};
+template <class T>
+struct sum_rows_body {
+ template <class Isa>
+ TG_INLINE static void run(const T* matrix, std::int64_t matrix_row, const T* x, std::int64_t k,
+       std::int64_t columns, T* strip) {
+  TG_SIMD
+  for (std::int64_t j = 0; j < columns; ++j) strip[j] = T(0);
+  std::int64_t i = 0;
+  for (; i + 4 <= k; i += 4) {
+   const T* m = matrix + i * matrix_row;
+   const T *m1 = m + matrix_row, *m2 = m1 + matrix_row, *m3 = m2 + matrix_row;
+   const T x0 = x[i], x1 = x[i + 1], x2 = x[i + 2], x3 = x[i + 3];
+   TG_SIMD
+   for (std::int64_t j = 0; j < columns; ++j) strip[j] += (m[j] * x0 + m1[j] * x1) + (m2[j] * x2 + m3[j] * x3);
+  }
+  for (; i < k; ++i) {
+   const T* m = matrix + i * matrix_row;
+   const T x0 = x[i];
+   TG_SIMD
+   for (std::int64_t j = 0; j < columns; ++j) strip[j] += m[j] * x0;
+  }
+ }
+};
+template <class T>
+void gemm_vector(const gemm_vector_arguments<T>& g, T* scratch) {
+ const T* x = g.x;
+ if (g.x_stride != 1) {
+  for (std::int64_t i = 0; i < g.k; ++i) scratch[i] = g.x[i * g.x_stride];
+  x = scratch;
+ }
+ T* strips = scratch + (g.k + 15) / 16 * 16;
+ const bool parallel = worth_threads(static_cast<double>(g.rows) * static_cast<double>(g.k));
+ if (!g.by_columns) {
+  const std::int64_t rows = std::max<std::int64_t>(4, divide_up(32768, g.k + 1) / 4 * 4);
+  for_tasks(divide_up(g.rows, rows), parallel, [&](std::int64_t task, int) {
+   const std::int64_t first = task * rows;
+   dispatch<dot_rows_body<T>>(g.matrix + first * g.matrix_row, g.matrix_row, x, g.k,
+         std::min(rows, g.rows - first), g.y + first * g.y_stride, g.y_stride,
+         g.accumulate);
+  });
+  return;
+ }
+ const std::int64_t width =
+  std::min(vector_strip, std::max<std::int64_t>(128, divide_up(divide_up(g.rows, 8), 32) * 32));
+ for_tasks(divide_up(g.rows, width), parallel, [&](std::int64_t task, int thread) {
+  const std::int64_t first = task * width, count = std::min(width, g.rows - first);
+  T* strip = strips + thread * vector_strip;
+  dispatch<sum_rows_body<T>>(g.matrix + first, g.matrix_row, x, g.k, count, strip);
+  T* y = g.y + first * g.y_stride;
+  if (g.accumulate)
+   for (std::int64_t j = 0; j < count; ++j) y[j * g.y_stride] += strip[j];
+  else
+   for (std::int64_t j = 0; j < count; ++j) y[j * g.y_stride] = strip[j];
+ });
+}
+}
+TG_ROUNDS_EACH_END
+namespace tapegraph::cpu {
 template <class T>
 std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
  if (g.m <= 0 || g.n <= 0 || g.k <= 0) return 0;
@@ -19525,12 +20094,21 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
   job.accumulate = at > 0;
   job.bias = last && epilogue.bias != nullptr ? epilogue.bias + channel : nullptr;
   job.relu = last && epilogue.relu;
-  const std::int64_t depth_of_tile = count * row_k, size = depth_of_tile * layout.width(panel);
+  const std::int64_t size = count * row_k * layout.width(panel);
   const T* ahead = last && p + 1 == last_panel ? first_of_all : job.b + size;
   std::int64_t left = w != nullptr ? 0 : size;
   const auto& run = kernels.run[layout.vectors(panel) - 1];
+  const T* const filters = job.b;
   for (std::int64_t i = 0; i < rows; ++i) {
-   const T* a = source + (i * g.stride_height + u * g.dilation_height) * source_row + group * depth + v;
+   const std::int64_t top = window.row + i * g.stride_height, below = g.in_height - top, end_u = u + count;
+   const std::int64_t inside = top < 0 ? divide_up(-top, g.dilation_height) : 0;
+   const std::int64_t outside = below > 0 ? divide_up(below, g.dilation_height) : 0;
+   const std::int64_t begin = std::max(u, std::min(inside, end_u - 1));
+   const std::int64_t stop = std::min(end_u, std::max(outside, begin + 1));
+   const std::int64_t depth_of_tile = (stop - begin) * row_k;
+   job.walk.outer = stop - begin;
+   job.b = w != nullptr ? filters : filters + (begin - u) * row_k * layout.width(panel);
+   const T* a = source + (i * g.stride_height + begin * g.dilation_height) * source_row + group * depth + v;
    T* c = y + ((image * g.out_height + row0 + i) * g.out_width + column0) * g.out_channels + channel;
    for_tiles(columns, kernels.rows, [&](std::int64_t first, std::int64_t tile) {
     job.a = a + first * job.a_row;
@@ -20199,6 +20777,13 @@ struct widened_kernel {
 };
 }
 namespace tapegraph {
+namespace detail {
+template <class Op>
+inline constexpr cpu::convolution_pass pass_of =
+ std::is_same_v<Op, convolution_input_gradient_op> ? cpu::convolution_pass::input_gradient
+ : std::is_same_v<Op, convolution_filter_gradient_op> ? cpu::convolution_pass::filter_gradient
+              : cpu::convolution_pass::forward;
+}
 template <class Op>
 std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, const buffer_view& to) {
  if (to.type != dtype::f32) return {};
@@ -20207,7 +20792,7 @@ std::string_view detail::convolution_operation::method_of(const convolution_geom
   if (!method.empty() || current_math_mode() == math_mode::fp32) return method;
   return name_of(current_math_mode());
  }
- switch (cpu::detail::resolved<float>(g)) {
+ switch (cpu::detail::resolved<float>(g, pass_of<Op>)) {
  case convolution_algorithm::winograd: return "winograd";
  case convolution_algorithm::fourier: return "fourier";
  default: return {};
@@ -20233,7 +20818,7 @@ namespace tapegraph::runtime {
 namespace detail {
 template <class T>
 std::size_t convolution_workspace(convolution_geometry g, cpu::convolution_pass pass, bool keeps, std::size_t direct) {
- const auto* const algorithm = cpu::algorithm_for<T>(g);
+ const auto* const algorithm = cpu::algorithm_for<T>(g, pass);
  return algorithm == nullptr ? direct : std::max(direct, algorithm->workspace(g, pass, thread_count(), keeps));
 }
 template <class T>
@@ -20246,14 +20831,14 @@ struct kernel<convolution_op, T> {
  static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_op>(c); }
  static std::size_t workspace(const kernel_call& c) {
   convolution_geometry g = shape_of(c);
-  detail::announce_filters<T>(c, g, cpu::algorithm_for<T>(g));
+  detail::announce_filters<T>(c, g, cpu::algorithm_for<T>(g, cpu::convolution_pass::forward));
   return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::forward, c.kept != nullptr);
  }
  static void run(const kernel_call& c) { run(c, {}); }
  static void run(const kernel_call& c, cpu::convolution_epilogue<T> epilogue) {
   epilogue.next = c.next;
   convolution_geometry g = shape_of(c);
-  if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+  if (const auto* algorithm = cpu::algorithm_for<T>(g, cpu::convolution_pass::forward)) {
    if constexpr (std::is_same_v<T, float>)
     algorithm->forward(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
         epilogue, false, detail::kept_filters(c, g, *algorithm));
@@ -20277,7 +20862,7 @@ struct kernel<convolution_input_gradient_op, T> {
  static void run(const kernel_call& c) {
   convolution_geometry g = shape_of(c);
   const T *const dy = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
-  if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+  if (const auto* algorithm = cpu::algorithm_for<T>(g, cpu::convolution_pass::input_gradient)) {
    if constexpr (std::is_same_v<T, float>) algorithm->input_gradient(g, dy, w, c.out[0].as<T>(), c.workspace);
   } else {
    cpu::convolution_input_gradient<T>(g, dy, w, c.out[0].as<T>(), c.workspace);
@@ -20295,7 +20880,7 @@ struct kernel<convolution_filter_gradient_op, T> {
  static void run(const kernel_call& c) {
   convolution_geometry g = shape_of(c);
   const T *const x = c.in[0].as<const T>(), *const dy = c.in[1].as<const T>();
-  if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+  if (const auto* algorithm = cpu::algorithm_for<T>(g, cpu::convolution_pass::filter_gradient)) {
    if constexpr (std::is_same_v<T, float>) algorithm->filter_gradient(g, x, dy, c.out[0].as<T>(), c.workspace);
   } else {
    cpu::convolution_filter_gradient<T>(g, x, dy, c.out[0].as<T>(), c.workspace);
@@ -24813,7 +25398,7 @@ namespace detail {
 template <class T>
 convolution_geometry pooled_geometry_as_whole(const kernel_call& c) {
  convolution_geometry g = pooled_geometry(c);
- g.algorithm = cpu::detail::resolved<T>(unpooled_geometry(c));
+ g.algorithm = cpu::detail::resolved<T>(unpooled_geometry(c), cpu::convolution_pass::forward);
  return g;
 }
 }
@@ -24822,7 +25407,7 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
  static std::size_t workspace(const kernel_call& c) {
   const convolution_geometry g = detail::pooled_geometry_as_whole<T>(c);
   convolution_geometry chosen = g;
-  detail::announce_filters<T>(c, g, cpu::algorithm_for<T>(chosen));
+  detail::announce_filters<T>(c, g, cpu::algorithm_for<T>(chosen, cpu::convolution_pass::forward));
   return detail::convolution_workspace<T>(g, cpu::convolution_pass::forward, c.kept != nullptr,
             cpu::convolution_pool_workspace_bytes<T>(g, thread_count()));
  }
@@ -24830,7 +25415,7 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
   convolution_geometry g = detail::pooled_geometry_as_whole<T>(c);
   const T *const x = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
   const cpu::convolution_epilogue<T> epilogue{c.in[2].as<const T>(), Relu};
-  if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+  if (const auto* algorithm = cpu::algorithm_for<T>(g, cpu::convolution_pass::forward)) {
    if constexpr (std::is_same_v<T, float>)
     algorithm->forward(g, x, w, c.out[0].as<T>(), c.workspace, epilogue, true,
         detail::kept_filters(c, g, *algorithm));
@@ -25418,6 +26003,7 @@ struct storage_gemm_block {
  const tile_kernels<float>& kernels;
  float *a, *b, *c;
  const float* bias;
+ const float* packed_b;
  std::int64_t row, rows, column, columns;
  std::int64_t first_k = 0, k = 0;
  std::int64_t tiles() const { return divide_up(rows, kernels.rows); }
@@ -25435,6 +26021,12 @@ struct storage_gemm_block {
   const T* from = g.transpose_b ? g.b + column * g.ldb + first_k : g.b + first_k * g.ldb + column;
   pack_panel_widened(to, layout(), panel, from, g.ldb, g.transpose_b, k);
  }
+ const float* panel_of(std::int64_t panel) const {
+  if (packed_b == nullptr) return b + layout().offset(panel, k);
+  const panel_layout whole{g.n, kernels.lanes};
+  const std::int64_t p = column / (2 * kernels.lanes) + panel;
+  return packed_b + whole.offset(p, g.k) + first_k * whole.width(p);
+ }
  void multiply(std::int64_t tile, std::int64_t panel, const float* packed) const {
   const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
   tile_job<float> job{};
@@ -25451,13 +26043,14 @@ struct storage_gemm_block {
  }
  void add(bool parallel) const {
   const std::int64_t panels = layout().count(), packs = divide_up(tiles(), 4);
-  for_tasks(packs + (plan.shared_b ? panels : 0), parallel && rows > 24, [&](std::int64_t task, int) {
+  const bool packs_b = plan.shared_b && packed_b == nullptr;
+  for_tasks(packs + (packs_b ? panels : 0), parallel && rows > 24, [&](std::int64_t task, int) {
    if (task < packs)
     for (std::int64_t t = task * 4; t < std::min(tiles(), task * 4 + 4); ++t) pack_a(t);
    else
     pack_b(task - packs, b + layout().offset(task - packs, k));
   });
-  if (!plan.shared_b) {
+  if (!plan.shared_b && packed_b == nullptr) {
    for_tasks(panels, parallel, [&](std::int64_t panel, int thread) {
     float* const own = b + thread * 32 * plan.block_k;
     pack_b(panel, own);
@@ -25472,7 +26065,7 @@ struct storage_gemm_block {
    const std::int64_t t0 = task / shares, p0 = task % shares;
    for (std::int64_t p = panels * p0 / shares; p < panels * (p0 + 1) / shares; ++p)
     for (std::int64_t t = tiles() * t0 / groups; t < tiles() * (t0 + 1) / groups; ++t)
-     multiply(t, p, b + layout().offset(p, k));
+     multiply(t, p, panel_of(p));
   });
  }
  template <class Finish>
@@ -25532,8 +26125,16 @@ std::size_t gemm_storage_workspace_bytes(const gemm_arguments<T>& given, int thr
  cut.take<float>(g.n);
  return cut.used();
 }
+template <storage_type T>
+void gemm_storage_pack_b(const gemm_arguments<T>& g, float* packed) {
+ const panel_layout layout{g.n, active_tile_kernels<float>().lanes};
+ const bool parallel = detail::worth_threads(static_cast<double>(g.n) * static_cast<double>(g.k));
+ parallel_for(layout.count(), parallel, [&](std::int64_t panel) {
+  detail::pack_panel_widened(packed + layout.offset(panel, g.k), layout, panel, g.b, g.ldb, g.transpose_b, g.k);
+ });
+}
 template <storage_type T, class Finish = detail::narrow_rows<T>>
-void gemm_storage(const gemm_arguments<T>& given, void* workspace, const Finish& finish = {}) {
+void gemm_storage(const gemm_arguments<T>& given, void* workspace, const float* packed_b = nullptr) {
  const gemm_arguments<T> g = detail::rows_first(given);
  if (g.m <= 0 || g.n <= 0) return;
  const detail::storage_gemm_plan plan(g);
@@ -25552,21 +26153,22 @@ void gemm_storage(const gemm_arguments<T>& given, void* workspace, const Finish&
  const bool parallel = detail::worth_threads(detail::multiply_adds(g));
  for (std::int64_t row = 0; row < g.m; row += plan.block_m)
   for (std::int64_t column = 0; column < g.n; column += plan.block_n)
-   detail::storage_gemm_block<T>{g,
-          plan,
-          kernels,
-          a,
-          b,
-          c,
-          bias,
-          row,
-          std::min(plan.block_m, g.m - row),
-          column,
-          std::min(plan.block_n, g.n - column)}
-    .run(parallel, finish);
+   detail::storage_gemm_block<T>{g, plan,
+          kernels, a,
+          b, c,
+          bias, packed_b,
+          row, std::min(plan.block_m, g.m - row),
+          column, std::min(plan.block_n, g.n - column)}
+    .run(parallel, Finish{});
 }
 }
 namespace tapegraph::runtime {
+namespace detail {
+template <storage_type T>
+bool keeps_widened_factor(const kernel_call& c, const cpu::gemm_arguments<T>& g) {
+ return c.kept != nullptr && g.n > 1 && g.k > 0 && matrices_of(c.in[1]) == 1;
+}
+}
 template <storage_type T>
 struct kernel<matmul_op, T> {
  static cpu::gemm_arguments<T> matrices(const kernel_call& call) {
@@ -25575,7 +26177,10 @@ struct kernel<matmul_op, T> {
   return g;
  }
  static std::size_t workspace(const kernel_call& call) {
-  return cpu::gemm_storage_workspace_bytes(matrices(call), thread_count());
+  const cpu::gemm_arguments<T> g = matrices(call);
+  if (call.kept != nullptr && call.kept->watches(call, 1))
+   call.kept->announce(detail::keeps_widened_factor(call, g) ? cpu::gemm_packed_bytes<float>(g.n, g.k) : 0);
+  return cpu::gemm_storage_workspace_bytes(g, thread_count());
  }
  static void run(const kernel_call& call) { multiply<cpu::detail::narrow_rows<T>>(call); }
  template <class Finish>
@@ -25583,13 +26188,23 @@ struct kernel<matmul_op, T> {
   const cpu::gemm_arguments<T> first = matrices(call);
   const buffer_view& c = call.out[0];
   const std::int64_t batch = detail::matrices_of(c);
+  const float* const packed_b = kept_factor(call, first);
   for (std::int64_t i = 0; i < batch; ++i) {
    cpu::gemm_arguments<T> g = first;
    g.a += detail::matrix_offset(call.in[0], c, i);
    g.b += detail::matrix_offset(call.in[1], c, i);
    g.c += i * g.m * g.n;
-   cpu::gemm_storage<T, Finish>(g, call.workspace);
+   cpu::gemm_storage<T, Finish>(g, call.workspace, packed_b);
   }
+ }
+private:
+ static const float* kept_factor(const kernel_call& c, const cpu::gemm_arguments<T>& g) {
+  if (!detail::keeps_widened_factor(c, g)) return nullptr;
+  const kept_memory::key_type key{kept_product + (g.transpose_b ? 1 : 0), g.n, g.k,
+          cpu::active_tile_kernels<float>().lanes};
+  return static_cast<const float*>(
+   c.kept->made_if_unchanged(c, 1, key, cpu::gemm_packed_bytes<float>(g.n, g.k),
+         [&](void* to) { cpu::gemm_storage_pack_b(g, static_cast<float*>(to)); }));
  }
 };
 template <bool Relu, storage_type T>
