@@ -11584,12 +11584,15 @@ struct update_formula {
 };
 template <class Optimizer, class T>
 inline constexpr bool updates_elementwise = [] {
- if constexpr (requires {
-     typename std::bool_constant<make_update_of_any_shape<Optimizer>(dtype_of<T>).one_kernel>;
+ using numbers = std::array<graph_node, static_cast<std::size_t>(Optimizer::count)>;
+ if constexpr (requires(update_slots slots, const graph_node& w, const numbers& n) {
+     Optimizer::update(slots, w, w, n);
     })
-  return update_formula<Optimizer, T>::value.one_kernel;
- else
-  return false;
+  if constexpr (requires {
+      typename std::bool_constant<make_update_of_any_shape<Optimizer>(dtype_of<T>).one_kernel>;
+     })
+   return update_formula<Optimizer, T>::value.one_kernel;
+ return false;
 }();
 struct update_view {
  formula_view formula;

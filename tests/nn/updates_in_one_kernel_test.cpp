@@ -41,6 +41,11 @@ struct twice : tg::sgd { // the second assignment counts
         slots.assign(w, w - n[0] * g);
     }
 };
+struct of_tensors : tg::sgd { // no model in graph mode takes it
+    static void update(const auto& slots, const tg::tensor<float>& w, const tg::tensor<float>& g, const auto& n) {
+        slots.assign(w, w - n[0] * g);
+    }
+};
 
 template <class Optimizer>
 constexpr bool elementwise = tg::detail::updates_elementwise<Optimizer, float>;
@@ -58,6 +63,7 @@ TEST_CASE("updates in one kernel: which are") {
     CHECK_FALSE(elementwise<by_rank>);
     CHECK_FALSE(elementwise<by_extent>);
     CHECK_FALSE(elementwise<twice>);
+    CHECK_FALSE(elementwise<of_tensors>);
     CHECK_FALSE(elementwise<not_constexpr<tg::adam>>);
 }
 
