@@ -4,6 +4,7 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/cpu/callers.hpp>
+#include <tapegraph/cpu/float_environment.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -88,6 +89,7 @@ public:
             static_cast<std::uint32_t>(std::min<std::size_t>(static_cast<std::size_t>(threads - 1), workers_.size()));
         patience::crowd(threads);
         work_ = &work;
+        environment_ = float_environment();
         seats_ = seats;
         round_.fetch_add(1, std::memory_order_relaxed);
         gate_.store(seats, std::memory_order_release);
@@ -135,6 +137,7 @@ private:
             if (quit_.load(std::memory_order_relaxed)) return;
             if (const std::uint32_t seat = enter(last)) {
                 last = round_.load(std::memory_order_relaxed); // does not change while a worker is inside
+                if (float_environment() != environment_) set_float_environment(environment_);
                 work_->call(work_->f, static_cast<int>(seat), static_cast<int>(seats_) + 1);
                 if (gate_.fetch_sub(one_inside, std::memory_order_acq_rel) == one_inside) gate_.notify_one();
             } else if (!patience::lasts(5e-4, [&] { return bell_.load(std::memory_order_relaxed) != rung; })) {
@@ -157,6 +160,7 @@ private:
     std::atomic<std::uint32_t> round_{0};
     std::atomic<bool> quit_{false};
     const team_work* work_ = nullptr;
+    std::uint64_t environment_ = 0; // of the caller, in which its workers compute
     std::uint32_t seats_ = 0;
     alignas(64) std::atomic<std::uint32_t> gate_{0};
     alignas(64) std::vector<pthread_t> workers_{};
