@@ -9037,6 +9037,40 @@ inline int threads_now(int wanted) {
  return threads_beside(wanted, detail::caller_count::at_least(processors + 1), processors);
 }
 }
+// -- tapegraph/cpu/float_environment.hpp
+namespace tapegraph {
+namespace cpu::detail {
+#if defined(__x86_64__)
+inline constexpr bool has_flush = true;
+inline constexpr std::uint64_t flush_bits = 0x8040;
+inline std::uint64_t float_environment() { return __builtin_ia32_stmxcsr() & ~0x3FU; }
+inline void set_float_environment(std::uint64_t word) { __builtin_ia32_ldmxcsr(static_cast<std::uint32_t>(word)); }
+#elif defined(__aarch64__)
+inline constexpr bool has_flush = true;
+inline constexpr std::uint64_t flush_bits = 1 << 24;
+inline std::uint64_t float_environment() {
+ std::uint64_t word = 0;
+ __asm__ __volatile__("mrs %0, fpcr" : "=r"(word));
+ return word;
+}
+inline void set_float_environment(std::uint64_t word) { __asm__ __volatile__("msr fpcr, %0" : : "r"(word)); }
+#else
+inline constexpr bool has_flush = false;
+inline constexpr std::uint64_t flush_bits = 0;
+inline std::uint64_t float_environment() { return 0; }
+inline void set_float_environment(std::uint64_t) {}
+#endif
+}
+inline bool flush_denormals() {
+ return cpu::detail::has_flush &&
+  (cpu::detail::float_environment() & cpu::detail::flush_bits) == cpu::detail::flush_bits;
+}
+inline bool set_flush_denormals(bool flush) {
+ const std::uint64_t word = cpu::detail::float_environment();
+ cpu::detail::set_float_environment(flush ? word | cpu::detail::flush_bits : word & ~cpu::detail::flush_bits);
+ return cpu::detail::has_flush;
+}
+}
 #include <pthread.h>
 namespace tapegraph::cpu::detail {
 struct team_work {
@@ -9085,6 +9119,7 @@ public:
    static_cast<std::uint32_t>(std::min<std::size_t>(static_cast<std::size_t>(threads - 1), workers_.size()));
   patience::crowd(threads);
   work_ = &work;
+  environment_ = float_environment();
   seats_ = seats;
   round_.fetch_add(1, std::memory_order_relaxed);
   gate_.store(seats, std::memory_order_release);
@@ -9126,6 +9161,7 @@ private:
    if (quit_.load(std::memory_order_relaxed)) return;
    if (const std::uint32_t seat = enter(last)) {
     last = round_.load(std::memory_order_relaxed);
+    if (float_environment() != environment_) set_float_environment(environment_);
     work_->call(work_->f, static_cast<int>(seat), static_cast<int>(seats_) + 1);
     if (gate_.fetch_sub(one_inside, std::memory_order_acq_rel) == one_inside) gate_.notify_one();
    } else if (!patience::lasts(5e-4, [&] { return bell_.load(std::memory_order_relaxed) != rung; })) {
@@ -9145,6 +9181,7 @@ private:
  std::atomic<std::uint32_t> round_{0};
  std::atomic<bool> quit_{false};
  const team_work* work_ = nullptr;
+ std::uint64_t environment_ = 0;
  std::uint32_t seats_ = 0;
  alignas(64) std::atomic<std::uint32_t> gate_{0};
  alignas(64) std::vector<pthread_t> workers_{};
@@ -15757,7 +15794,7 @@ TG_INLINE void exp_of_negative(typename V::type& e, const typename V::type& x) {
   };
   times_r_plus(T(0.0418914f)), times_r_plus(T(0.1666712f)), times_r_plus(T(0.4999922f));
   times_r_plus(T(1)), times_r_plus(T(1));
-  product_alone(e, q, reinterpret_cast<type>(reinterpret_cast<bits>(t) << 23));
+  product_alone(e, q, __builtin_bit_cast(type, __builtin_bit_cast(bits, t) << 23));
  } else {
   T values[V::lanes];
   V::store(values, x);

@@ -212,7 +212,7 @@ TG_INLINE void exp_of_negative(typename V::type& e, const typename V::type& x) {
         };
         times_r_plus(T(0.0418914f)), times_r_plus(T(0.1666712f)), times_r_plus(T(0.4999922f));
         times_r_plus(T(1)), times_r_plus(T(1));
-        product_alone(e, q, reinterpret_cast<type>(reinterpret_cast<bits>(t) << 23));
+        product_alone(e, q, __builtin_bit_cast(type, __builtin_bit_cast(bits, t) << 23));
     } else {
         T values[V::lanes];
         V::store(values, x);
