@@ -30,15 +30,17 @@ inline bool in_cache(std::int64_t products, std::int64_t in_channels, std::int64
 /// they are kept and only read: which a program does must not choose, since both modes have the same bits.
 inline bool winograd_pays(const convolution_geometry& g, convolution_pass pass) {
     constexpr std::int64_t fewest_channels = 32;
-    constexpr double product = 1.75, kept_in_cache = 8, kept = 20, made_in_cache = 12, made = 60;
+    // In quarters: integers choose alike whatever the compiler fuses. A product of transformed tiles, and what the
+    // filters cost.
+    constexpr std::int64_t product = 7, kept_in_cache = 32, kept = 80, made_in_cache = 48, made = 240;
     if (g.in_channels < fewest_channels || g.out_channels < fewest_channels) return false;
     const std::int64_t side = fast_outputs + g.kernel_width - 1, products = side * side;
     const std::int64_t tiles = divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs);
     const bool cached = in_cache(products, g.in_channels, g.out_channels);
-    const double filter =
+    const std::int64_t filter =
         pass == convolution_pass::forward ? (cached ? kept_in_cache : kept) : (cached ? made_in_cache : made);
-    const auto direct = static_cast<double>(g.batch * g.out_height * g.out_width * g.kernel_height * g.kernel_width);
-    return (product * static_cast<double>(g.batch * tiles) + filter) * static_cast<double>(products) < direct;
+    const std::int64_t direct = g.batch * g.out_height * g.out_width * g.kernel_height * g.kernel_width;
+    return (product * g.batch * tiles + filter) * products < 4 * direct;
 }
 
 /// A long kernel along one dimension, by real Fourier transforms of overlapping tiles. A stride
