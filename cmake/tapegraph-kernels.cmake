@@ -64,7 +64,7 @@ function(tapegraph_add_kernels target base)
         file(CONFIGURE OUTPUT "${source}" CONTENT "${text}" @ONLY)
         set_source_files_properties("${source}" PROPERTIES COMPILE_DEFINITIONS TG_PART=${part})
         # The rest rounds the same with the quick suite's -O1 and without these passes, and compiles in half the time.
-        if(CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O1" AND NOT part IN_LIST tapegraph_fast_parts)
+        if(TAPEGRAPH_BUILD_TESTS AND CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O1" AND NOT part IN_LIST tapegraph_fast_parts)
             set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS
                 "$<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-O1>;$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fexpensive-optimizations;-fno-schedule-insns2;${tapegraph_passes_left_out}>")
         endif()
