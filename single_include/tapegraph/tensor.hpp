@@ -18518,6 +18518,7 @@ bool depthwise_in_blocks(const convolution_geometry& g, bool forward, const T* a
  const std::int64_t first = forward || g.stride_height == 1 ? 0 : -(all.pad_top & 1);
  const std::int64_t blocks = divide_up(all.out_height - first, 2);
  const auto image_of = [&](auto* images, std::int64_t i, std::int64_t pixels) {
+  if (pixels == 0) return images;
   return images + (forward ? i * pixels : (i + 1) * pixels - 1) * g.in_channels;
  };
  for_tasks(g.batch * blocks, parallel, [&](std::int64_t task, int) {
