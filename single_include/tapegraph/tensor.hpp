@@ -18518,13 +18518,13 @@ bool depthwise_in_blocks(const convolution_geometry& g, bool forward, const T* a
  const std::int64_t first = forward || g.stride_height == 1 ? 0 : -(all.pad_top & 1);
  const std::int64_t blocks = divide_up(all.out_height - first, 2);
  const auto image_of = [&](auto* images, std::int64_t i, std::int64_t pixels) {
-  if (pixels == 0) return images;
   return images + (forward ? i * pixels : (i + 1) * pixels - 1) * g.in_channels;
  };
  for_tasks(g.batch * blocks, parallel, [&](std::int64_t task, int) {
   const std::int64_t i = task / blocks, row = first + task % blocks * 2;
   depthwise_image<T> image = all;
-  image.a = image_of(a, i, all.a_height * all.a_width);
+  const std::int64_t pixels = all.a_height * all.a_width;
+  image.a = pixels == 0 ? w : image_of(a, i, pixels);
   image.out = image_of(out, i, all.out_height * all.out_width);
   run(&image, row);
   if (epilogue.next != nullptr)
