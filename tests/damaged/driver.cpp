@@ -41,9 +41,6 @@ void* operator new(std::size_t size) { return counted(size); }
 void operator delete(void* memory) noexcept { uncounted(memory); }
 void operator delete(void* memory, std::size_t) noexcept { uncounted(memory); }
 
-/// Thousands of files are written here for a moment: none waits for the disk.
-extern "C" int fsync(int) { return 0; }
-
 int main(int argc, char** argv) {
     const long count = argc > 1 ? std::atol(argv[1]) : 10000;
     const std::uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;

@@ -8,6 +8,7 @@
 #include <tapegraph/graph/formula_numbers.hpp>
 #include <tapegraph/graph/input_addresses.hpp>
 #include <tapegraph/graph/input_rules.hpp>
+#include <tapegraph/graph/kept_variables.hpp>
 #include <tapegraph/graph/lifetimes.hpp>
 #include <tapegraph/graph/lower.hpp>
 #include <tapegraph/graph/numbered_draws.hpp>
@@ -19,10 +20,8 @@
 #include <tapegraph/runtime/scalar.hpp>
 
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace tapegraph::ir {
 
@@ -115,12 +114,8 @@ protected:
 
     void build_steps();
 
-    // The memory in which a step may keep what it derives from variables that the program does not
-    // update. Null where it reads none.
-    runtime::kept_memory* kept_memory_of(int s);
-    bool updates(int variable) const;
     // Says that variables which the program updates have changed.
-    void mark_updates();
+    void mark_updates() { kept_.mark_updates(*view_); }
 
     // Writes the current addresses into every call.
     void connect();
@@ -149,14 +144,12 @@ protected:
     memory_block numbers_, device_numbers_, arena_;
     numbered<fed_input> fed_;
     captured_steps captured_;
-    std::vector<std::unique_ptr<runtime::kept_memory>> kept_; // per step
-    // Per variable; the second ones without those of memory that the program writes, maybe as another variable
-    numbered<runtime::content_mark*> marks_, marks_of_kept_;
+    kept_variables kept_;
     numbered_draws draws_;
     random_state* random_ = nullptr;
     int on_host_ = 0; // number of steps for which a device has no kernel
     const variable_entry* missing_variable_ = nullptr;
-    bool bound_ = false, pointers_changed_ = true, moved_ = true, marks_moved_ = false;
+    bool bound_ = false, pointers_changed_ = true, moved_ = true;
 };
 
 #if TG_DEFINES_FOR_HOST(graph)
@@ -173,8 +166,7 @@ TG_DEFINITION bound_program::bound_program(const program_view& view, runtime::de
       given_(values_.size(), nullptr),
       fed_(static_cast<std::size_t>(view.inputs.size())),
       captured_(device_),
-      marks_(static_cast<std::size_t>(view.variables.size()), nullptr),
-      marks_of_kept_(marks_) {
+      kept_(view.variables.size()) {
     for (int i = 0; i < view.nodes.size(); ++i) {
         values_[i].type = view.nodes[i].type;
         values_[i].rank = view.nodes[i].rank;
@@ -226,8 +218,7 @@ TG_DEFINITION void bound_program::copy_parameters(const bound_program& other) {
 }
 
 TG_DEFINITION void bound_program::set_variable(int index, void* data, runtime::content_mark* mark) {
-    marks_moved_ = marks_moved_ || marks_[index] != mark;
-    marks_[index] = mark;
+    kept_.set_mark(index, mark);
     buffer_view& target = values_[view_->variables[index].node];
     pointers_changed_ = pointers_changed_ || target.data != data;
     moved_ = moved_ || target.data != data;
@@ -349,48 +340,12 @@ TG_DEFINITION void bound_program::build_steps() {
         target.call.random = random_;
         target.call.symbols = symbols_.data();
         if (view_->interpreted.size() > 0) target.call.region = view_->interpreted[step.kernel];
-        target.call.kept = kept_memory_of(s);
+        target.call.kept = runs_on_ == nullptr ? kept_.of_step(*view_, s, values_) : nullptr;
         if (runs_on_ == nullptr) continue;
         target.call.stream = runs_on_->stream();
         target.call.fault = runs_on_->fault();
     }
     draws_.number(0, random_);
-}
-
-TG_DEFINITION runtime::kept_memory* bound_program::kept_memory_of(int s) {
-    if (runs_on_ != nullptr || !runtime::kept_blocks::instance().keeps.load()) return nullptr;
-    const auto at = static_cast<std::size_t>(s);
-    if (at < kept_.size() && kept_[at] != nullptr) return kept_[at].get();
-    const step_entry& step = view_->steps[s];
-    for (int k = 0; k < step.inputs; ++k) {
-        const int id = root(view_->values[step.first_value + k]);
-        if (!view_->nodes[id].is(descriptor_of<variable_op>)) continue;
-        int v = 0;
-        while (view_->variables[v].node != id) ++v;
-        if (updates(v)) continue;
-        kept_.resize(static_cast<std::size_t>(view_->steps.size()));
-        if (!kept_[at]) kept_[at] = std::make_unique<runtime::kept_memory>();
-        kept_[at]->watch(k, &values_[id], &marks_of_kept_[v]);
-    }
-    return at < kept_.size() ? kept_[at].get() : nullptr;
-}
-
-TG_DEFINITION bool bound_program::updates(int variable) const {
-    for (const assignment_entry& update : view_->assignments)
-        if (update.variable == variable) return true;
-    return false;
-}
-
-TG_DEFINITION void bound_program::mark_updates() {
-    if (marks_moved_) marks_of_kept_ = marks_;
-    for (const assignment_entry& update : view_->assignments) {
-        runtime::content_mark* const mark = marks_[update.variable];
-        if (mark == nullptr) continue;
-        mark->change();
-        for (int v = 0; marks_moved_ && v < view_->variables.size(); ++v)
-            if (marks_[v] == mark) marks_of_kept_[v] = nullptr;
-    }
-    marks_moved_ = false;
 }
 
 TG_DEFINITION void bound_program::connect() {

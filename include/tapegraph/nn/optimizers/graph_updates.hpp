@@ -6,6 +6,7 @@
 #include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -21,7 +22,7 @@ struct traced_numbers {
 
     constexpr traced_numbers(model_trace& t, std::string_view name) {
         for (graph_node& n : wide) n = graph_node(&t, t.input(name, dtype::f64, {}, true));
-        for (std::size_t i = 0; i < Count; ++i) narrow[i] = eval(cast<float>(wide[i]));
+        std::transform(wide.begin(), wide.end(), narrow.begin(), [](graph_node n) { return eval(cast<float>(n)); });
     }
     constexpr const std::array<graph_node, Count>& of(dtype type) const { return type == dtype::f64 ? wide : narrow; }
 };
