@@ -118,10 +118,14 @@ constexpr bool holds_numbers() {
         std::tuple_element_t<I, tapegraph::detail::member_types<typename rebound<S, T, other>::type>>>;
 }
 
-/// Lengths are signed in some libraries.
+/// Lengths and indices are signed in some libraries.
 template <sequence R>
 constexpr std::size_t length(const R& r) {
     return static_cast<std::size_t>(r.size());
+}
+template <class R>
+constexpr decltype(auto) element(R& r, std::size_t i) {
+    return r[static_cast<decltype(r.size())>(i)];
 }
 
 /// A sequence like `like` of other elements, made of make(element) for each.
@@ -132,8 +136,8 @@ auto mapped_sequence(const R& like, const Make& make) {
     if constexpr (requires { result.resize_like(like); })
         result.resize_like(like);
     else if constexpr (requires { result.resize(like.size()); })
-        result.resize(like.size());
-    for (std::size_t i = 0; i < length(like); ++i) result[i] = make(like[i]);
+        result.resize(static_cast<decltype(result.size())>(like.size()));
+    for (std::size_t i = 0; i < length(like); ++i) element(result, i) = make(element(like, i));
     return result;
 }
 
@@ -191,7 +195,7 @@ auto mapped_structure(const Make& make, const R& r) {
 template <class F, class R>
 void for_each_number(const F& f, const R& r) {
     if constexpr (sequence<R>)
-        for (std::size_t i = 0; i < length(r); ++i) for_each_number(f, r[i]);
+        for (std::size_t i = 0; i < length(r); ++i) for_each_number(f, element(r, i));
     else if constexpr (detail::is_tuple<R>)
         std::apply([&](const auto&... each) { (for_each_number(f, each), ...); }, r);
     else if constexpr (requires { r.parts(); })

@@ -59,7 +59,7 @@ number_tensor<N> shaped(const X& x) {
     if constexpr (sequence<X>) {
         std::vector<N> numbers;
         numbers.reserve(length(x));
-        for (std::size_t i = 0; i < length(x); ++i) numbers.push_back(N(x[i]));
+        for (std::size_t i = 0; i < length(x); ++i) numbers.push_back(N(element(x, i)));
         if constexpr (requires { x.shape(); })
             return {x.shape(), std::move(numbers)};
         else

@@ -30,7 +30,7 @@ tensor<T> result_tensor(const Y& y) {
         if constexpr (requires { y.shape(); }) dims = y.shape();
         auto t = tensor<T>::uninitialized(dims);
         T* const to = t.mutable_data();
-        for (std::size_t i = 0; i < length(y); ++i) to[i] = static_cast<T>(y[i]);
+        for (std::size_t i = 0; i < length(y); ++i) to[i] = static_cast<T>(element(y, i));
         return t;
     } else {
         return tensor<T>(static_cast<T>(y));
