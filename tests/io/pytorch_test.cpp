@@ -232,6 +232,19 @@ TEST_CASE("what is not read, and what to do about it") {
     CHECK(linear[0].name == "m.weight");
     CHECK(linear[1].name == "m.bias");
     CHECK(tg::io::read_pytorch(folder.write("expanded.pt", expanded_file())).at(0).array.size() == 1000);
+    // Names that are the same once keys are joined by points: the first has it, and nothing is lost unsaid.
+    const auto same = tg::io::read_pytorch_file(folder.write("same.pt", same_names_file()));
+    REQUIRE(same.tensors.size() == 2);
+    CHECK(same.tensors[0].name == "a.b");
+    CHECK(same.tensors[0].array.values<float>()[0] == 1);
+    CHECK(same.tensors[1].name == "a.c");
+    CHECK(same.settings.at("n.e") == "3");
+    REQUIRE(same.unread.size() == 2);
+    CHECK(same.unread[0].name == "a.b");
+    CHECK(same.unread[0].reason == "another tensor has this name");
+    CHECK(same.unread[0].tensor);
+    CHECK(same.unread[1].name == "n.e");
+    CHECK(same.unread[1].reason == "another value has this name");
     using namespace std::string_literals;
     CHECK(contains(objection_to_reading("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80"s),
                    "x.pt', at byte 15, byte 0 of the pickle: not a pickle of protocol 2"));

@@ -174,8 +174,9 @@ inline pytorch_file read_pytorch_legacy_file(const files::path& path) {
 
 /// Reads the tensors of a file of torch.save: a state_dict, a tensor, a module, or nested dicts and
 /// lists of these, whose keys become names with points: "model.conv1.weight". Views are copied to
-/// row-major arrays, each separately. Values that are neither tensors nor plain, and tensors of
-/// other types (complex, quantised, float8), do not affect the rest: they are listed in `unread`.
+/// row-major arrays, each separately. Values that are neither tensors nor plain, tensors of other
+/// types (complex, quantised, float8), and further values of the same name do not affect the rest:
+/// they are listed in `unread`.
 /// No object is created, so none can do harm. Throws data_error, naming file and tensor, if the
 /// file is missing, damaged or of another format (with advice on how to convert it in Python).
 inline pytorch_file read_pytorch_file(const files::path& path) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -114,7 +115,7 @@ private:
         case pickle_kind::integer:
         case pickle_kind::real: break;
         }
-        settings.emplace(name, text_of(which));
+        if (!settings.emplace(name, text_of(which)).second) leave(name, "another value has this name");
     }
     static std::string below(const std::string& name, const std::string& key) {
         return name.empty() ? key : name + "." + key;
@@ -288,11 +289,13 @@ private:
             if (const std::uint32_t* const neg = find(arguments.items[bits], "neg"))
                 view.negated = all_[*neg].kind == pickle_kind::boolean && all_[*neg].integer != 0;
         if (view.shape.size() != view.strides.size()) fail(name, "a shape and strides of different lengths");
+        if (!names_.insert(name).second) return leave(name, "another tensor has this name", true);
         views.push_back(std::move(view));
     }
 
     const pickle_value& all_;
     const std::string& what_;
+    std::set<std::string> names_; // of views: {"a.b": x, "a": {"b": y}} has one twice
     std::vector<bool> inside_, seen_;
     std::size_t visits_ = 0, most_visits_ = 16;
     bool full_ = false;
