@@ -36,11 +36,54 @@ bool each_once(std::int64_t tasks, int most) {
 }
 
 TEST_CASE("every task runs once, whatever the number of threads and tasks") {
-    for (const int threads : {1, 2, 3, 7, 2, 16, 1, 4}) {
+    for (const int threads : {1, 2, 3, 7, 2, 16, 1, 20, 4}) { // there are at most 16 shares
         const threads_of_kernels set(threads);
         for (const std::int64_t tasks : {0, 1, 2, 3, 17, 1000})
             for (int again = 0; again < 20; ++again) CHECK(each_once(tasks, threads));
     }
+}
+
+TEST_CASE("a thread begins with its own share, and takes what others leave") {
+    const auto order = [](std::int64_t tasks, int threads, int thread) {
+        std::vector<std::int64_t> taken;
+        cpu::detail::task_shares(tasks, threads).take(thread, [&](std::int64_t task) { taken.push_back(task); });
+        return taken;
+    };
+    using numbers = std::vector<std::int64_t>;
+    CHECK(order(7, 3, 0) == numbers{0, 1, 2, 3, 4, 5, 6});
+    CHECK(order(7, 3, 1) == numbers{2, 3, 4, 5, 6, 0, 1});
+    CHECK(order(7, 3, 2) == numbers{4, 5, 6, 0, 1, 2, 3});
+    CHECK(order(7, 3, 4) == order(7, 3, 1));
+    CHECK(order(1, 1, 5) == numbers{0});
+    CHECK(order(100, 20, 16) == order(100, 16, 0));
+    const threads_of_kernels set(2);
+    for (int again = 0; again < 50; ++again) {
+        std::atomic<int> begun{0};
+        std::vector<std::thread::id> ran(100);
+        cpu::for_tasks(100, true, [&](std::int64_t task, int) {
+            ran[static_cast<std::size_t>(task)] = std::this_thread::get_id();
+            if (task != 0 && task != 50) return;
+            // Neither goes on before the other has begun, for ten seconds at most.
+            ++begun;
+            for (int wait = 0; begun < 2 && wait < 100000; ++wait)
+                std::this_thread::sleep_for(std::chrono::microseconds(100));
+        });
+        CHECK(begun == 2);
+        CHECK(ran[0] == std::this_thread::get_id());
+        CHECK(ran[50] != ran[0]);
+    }
+    // The caller leaves nothing to a worker that waits.
+    std::atomic<bool> done{false};
+    std::atomic<int> left{99};
+    cpu::for_tasks(100, true, [&](std::int64_t task, int) {
+        if (task == 50)
+            for (int wait = 0; left > 0 && wait < 100000; ++wait)
+                std::this_thread::sleep_for(std::chrono::microseconds(100));
+        else
+            --left;
+        if (task == 50) done = left == 0;
+    });
+    CHECK(done);
 }
 
 TEST_CASE("the members of a team are all there, and can meet") {

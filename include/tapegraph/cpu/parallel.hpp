@@ -3,6 +3,7 @@
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/cpu/team.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -51,6 +52,36 @@ inline void task_done() {
 
 inline bool may_divide() { return !in_team && !in_region_of_program(); }
 
+/// The tasks of a region in a share for each thread. A thread takes its own share first: the rows
+/// that it computed in the kernel before are in its caches. Then it takes what is left of the others'.
+class task_shares {
+public:
+    task_shares(std::int64_t tasks, int threads) : count_(std::min(threads, most)) {
+        for (int i = 0; i < count_; ++i) {
+            shares_[i].next.store(tasks * i / count_, std::memory_order_relaxed);
+            shares_[i].end = tasks * (i + 1) / count_;
+        }
+    }
+    /// Calls f(task) until no task is left.
+    template <class F>
+    void take(int thread, const F& f) {
+        int at = thread % count_;
+        for (int left = count_; left > 0; --left, at = at + 1 < count_ ? at + 1 : 0)
+            for (std::int64_t task;
+                 (task = shares_[at].next.fetch_add(1, std::memory_order_relaxed)) < shares_[at].end;)
+                f(task);
+    }
+
+private:
+    struct alignas(64) share {
+        std::atomic<std::int64_t> next{0};
+        std::int64_t end;
+    };
+    static constexpr int most = 16;
+    int count_;
+    share shares_[most];
+};
+
 template <class F>
 team_work work_of(const F& f) {
     // An exception that leaves a thread ends the program.
@@ -79,20 +110,21 @@ private:
 };
 
 /// Calls f(task, thread) for every task in [0, tasks), on several threads when `parallel` holds;
-/// `thread`, below thread_count(), selects scratch memory. A thread takes the next task when it has
-/// finished one, and a thread without a processor takes none. Which thread runs a task is
-/// unspecified, so a task's result must depend only on its number.
+/// `thread`, below thread_count(), selects scratch memory. Each thread has an equal share of
+/// consecutive tasks, and takes others' tasks when it has finished its own; a thread without a
+/// processor takes none. Which thread runs a task is unspecified, so a task's result must depend
+/// only on its number.
 template <class F>
 void for_tasks(std::int64_t tasks, bool parallel, const F& f) {
     if (parallel && tasks > 1 && detail::may_divide()) {
         const int most = thread_count();
         if (most > 1) {
-            std::atomic<std::int64_t> next{0};
+            detail::task_shares shares(tasks, tasks < most ? static_cast<int>(tasks) : most);
             const auto take = [&](int thread, int) {
-                for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) {
+                shares.take(detail::number_in_team < most ? detail::number_in_team : thread, [&](std::int64_t task) {
                     f(task, thread);
                     detail::task_done();
-                }
+                });
             };
             detail::run_team(tasks < most ? static_cast<int>(tasks) : most, false, detail::work_of(take));
             return;

@@ -28,6 +28,10 @@
 
 namespace tapegraph::cpu::detail {
 
+/// A worker's number in its team, which stays as it is: 1 or more; 0 of other threads. The `thread` of a
+/// region is a seat instead, the order in which workers arrive.
+inline constinit thread_local int number_in_team = 0;
+
 /// The work of a team: call(f, thread, threads).
 struct team_work {
     void (*call)(const void* f, int thread, int threads);
@@ -132,6 +136,7 @@ private:
 
     void serve() {
         in_team = true;
+        number_in_team = started_.fetch_add(1, std::memory_order_relaxed) + 1;
         for (std::uint32_t last = 0;;) {
             const std::uint32_t rung = bell_.load();
             if (quit_.load(std::memory_order_relaxed)) return;
@@ -159,6 +164,7 @@ private:
     alignas(64) std::atomic<std::uint32_t> bell_{0}; // incremented when a region opens; workers wait on it
     std::atomic<std::uint32_t> round_{0};
     std::atomic<bool> quit_{false};
+    std::atomic<int> started_{0};
     const team_work* work_ = nullptr;
     std::uint64_t environment_ = 0; // of the caller, in which its workers compute
     std::uint32_t seats_ = 0;
