@@ -240,13 +240,15 @@ struct gemm_block {
         const std::int64_t panels = layout().count();
         const int threads = parallel ? thread_count() : 1;
         if (!plan.packed_b) pack_all_b(parallel, threads);
-        const std::int64_t groups = std::min<std::int64_t>(tiles(), threads > 1 ? 8 * threads : 1);
+        // Every thread has as many groups of rows (cpu/parallel.hpp), and takes part by part of them.
+        const std::int64_t some = std::clamp<std::int64_t>(tiles() / threads, 1, threads > 1 ? 8 : 1);
+        const std::int64_t groups = std::min<std::int64_t>(tiles(), some * threads);
         const std::int64_t parts =
             std::clamp<std::int64_t>(std::max(divide_up(panels * 2 * kernels.lanes, plan.resident),
                                               threads > 1 ? divide_up(8 * threads, groups) : 1),
                                      1, panels);
         for_tasks(groups * parts, parallel, [&](std::int64_t task, int thread) {
-            const std::int64_t group = task % groups, part = task / groups;
+            const std::int64_t group = task / (some * parts) * some + task % some, part = task / some % parts;
             const std::int64_t first_panel = panels * part / parts, count = panels * (part + 1) / parts - first_panel;
             const std::int64_t step = plan.a_by_turns ? turn() : 1, last = tiles() * (group + 1) / groups;
             tile_fetch<T> next_b;
