@@ -210,11 +210,13 @@ struct gemm_block {
         if (plan.shared_b || plan.packed_b) return run_rows(parallel);
         const std::int64_t panels = layout().count();
         if (plan.few_rows) return run_few(parallel);
-        // Where there are fewer panels than threads, threads may share a panel that is not copied.
-        const std::int64_t shares =
-            plan.b_stays ? std::clamp<std::int64_t>(divide_up(thread_count(), panels), 1, tiles()) : 1;
+        // Threads may share a panel that is not copied: where there are fewer panels than threads, and
+        // where each has packed rows of a, which it then finds in its own caches.
+        const std::int64_t threads = parallel ? thread_count() : 1,
+                           wanted = plan.pack_a ? threads : divide_up(threads, panels);
+        const std::int64_t shares = plan.b_stays ? std::clamp<std::int64_t>(wanted, 1, tiles()) : 1;
         for_tasks(panels * shares, parallel, [&](std::int64_t task, int thread) {
-            const std::int64_t panel = task / shares, share = task % shares;
+            const std::int64_t panel = task % panels, share = task / panels;
             T* const b = stays(panel) ? nullptr : panel_of_thread(thread);
             if (b != nullptr) pack_b(panel, b);
             for (std::int64_t t = tiles() * share / shares; t < tiles() * (share + 1) / shares; ++t) {
