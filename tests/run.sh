@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Builds and runs the tests. On Debian and Ubuntu it first installs what is missing.
 #
-#   tests/run.sh [--all] [ctest arguments]        e.g. tests/run.sh -L unit, tests/run.sh -R compile_fail
+#   tests/run.sh [--ci | --all] [ctest arguments]        e.g. tests/run.sh -L unit, tests/run.sh -R compile_fail
 #
-# --all adds what takes long and has a shorter relative, and the quick suite built by the oldest clang, where there is one;
-# docs/testing.md says what. One build folder serves both.
+# Without an option this is the quick suite. --ci adds what continuous integration checks of every push, --all what takes long and
+# has a shorter relative, and the suite of CI built by the oldest clang, where there is one; docs/testing.md says what. One build
+# folder serves all.
 # TAPEGRAPH_PRESET=asan (or debug, tsan, clang, oldest_clang, native) takes another preset, TAPEGRAPH_CMAKE_ARGS adds to its
 # configuration. The last line is the summary.
 set -euo pipefail
@@ -13,17 +14,22 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tools/packages.sh
 
 preset=${TAPEGRAPH_PRESET:-default}
-all=0
-if [ "${1:-}" = --all ]; then
+suite=quick
+case ${1:-} in
+--ci | --all)
+    suite=${1#--}
     shift
-    all=1
-    options="-DTAPEGRAPH_LONG_TESTS=ON -UTAPEGRAPH_TEST_OPTIMIZATION -UCMAKE_CUDA_ARCHITECTURES -UTAPEGRAPH_SASS_ARCHITECTURES"
+    ;;
+esac
+options="-DTAPEGRAPH_SUITE=$suite"
+if [ "$suite" = all ]; then
+    options="$options -UTAPEGRAPH_TEST_OPTIMIZATION -UCMAKE_CUDA_ARCHITECTURES -UTAPEGRAPH_SASS_ARCHITECTURES"
     case $preset in # the sanitizers' have none
     asan | tsan) ;;
     *) options="$options -DTAPEGRAPH_BUILD_BENCHMARKS=ON" ;;
     esac
 else # -O1, no benchmarks, one kind of device
-    options="-DTAPEGRAPH_LONG_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DTAPEGRAPH_TEST_OPTIMIZATION=-O1"
+    options="$options -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DTAPEGRAPH_TEST_OPTIMIZATION=-O1"
     options="$options -DTAPEGRAPH_BUILD_BENCHMARKS=OFF"
     options="$options -DCMAKE_CUDA_ARCHITECTURES=90-virtual -DTAPEGRAPH_SASS_ARCHITECTURES=90"
 fi
@@ -33,14 +39,18 @@ log=$build/ctest.log
 phase_start=$SECONDS
 phase_done() { echo "== $1: $((SECONDS - phase_start)) s"; phase_start=$SECONDS; }
 
-ensure_packages g++ cmake ninja-build python3 doctest-dev nlohmann-json3-dev libstb-dev zlib1g-dev -- \
-    ccache libbenchmark-dev libcli11-dev libturbojpeg0-dev libutf8proc-dev libeigen3-dev libprotozero-dev \
-    libhdf5-dev libopenmpi-dev openmpi-bin libmpich-dev mpich $([ $all = 0 ] || echo pkg-config meson)
-ensure_oldest_clang
+wanted="ccache libturbojpeg0-dev libutf8proc-dev libeigen3-dev libprotozero-dev libhdf5-dev"
+[ "$suite" = quick ] || wanted="$wanted libcli11-dev libopenmpi-dev openmpi-bin libmpich-dev mpich"
+[ "$suite" != all ] || wanted="$wanted libbenchmark-dev pkg-config meson"
+# Word splitting is wanted, here and below: several arguments in one variable.
+# shellcheck disable=SC2086
+ensure_packages g++ cmake ninja-build python3 doctest-dev nlohmann-json3-dev libstb-dev zlib1g-dev -- $wanted
+if [ "$suite" != quick ] || [[ $preset == *clang ]]; then
+    ensure_oldest_clang
+fi
 forget_moved_build "$build"
 phase_done "packages"
 
-# Word splitting is wanted: several arguments in one variable.
 # shellcheck disable=SC2086
 cmake --preset "$preset" $options ${TAPEGRAPH_CMAKE_ARGS:-}
 phase_done "configure"
@@ -67,8 +77,8 @@ if [ -z "$summary" ]; then
     exit $((status == 0 ? 0 : status))
 fi
 echo "$summary"
-if [ "$all" = 1 ] && [ "$preset" = default ] && [ $# = 0 ] && compgen -c | grep -qE '^clang[+][+]-(1[6-9]|2[0-9])$'; then
-    echo "== the quick suite, built by the oldest clang"
-    TAPEGRAPH_PRESET=oldest_clang tests/run.sh || status=$?
+if [ "$suite" = all ] && [ "$preset" = default ] && [ $# = 0 ] && compgen -c | grep -qE '^clang[+][+]-(1[6-9]|2[0-9])$'; then
+    echo "== the suite of CI, built by the oldest clang"
+    TAPEGRAPH_PRESET=oldest_clang tests/run.sh --ci || status=$?
 fi
 exit "$status"

@@ -12,7 +12,7 @@ if(Python3_Interpreter_FOUND)
     if(TAPEGRAPH_TEST_PRECOMPILED_HEADER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         set(tapegraph_plain_umbrella "${CMAKE_CURRENT_BINARY_DIR}/plain/umbrella.hpp")
         set(umbrella_text "#include <tapegraph/tapegraph.hpp>\n")
-        if(tapegraph_has_component AND NOT TAPEGRAPH_LONG_TESTS)
+        if(tapegraph_has_component AND NOT TAPEGRAPH_SUITE STREQUAL "all")
             string(PREPEND umbrella_text "#define TG_COMPONENT 1\n")
         endif()
         file(CONFIGURE OUTPUT "${tapegraph_plain_umbrella}" CONTENT "${umbrella_text}" @ONLY)
@@ -23,7 +23,9 @@ if(Python3_Interpreter_FOUND)
         add_custom_target(tapegraph_plain_umbrella ALL DEPENDS "${tapegraph_plain_umbrella}.gch")
     endif()
     add_subdirectory(compile_fail)
-    add_subdirectory(compilers)
+    if(NOT "compilers" IN_LIST tapegraph_left_out)
+        add_subdirectory(compilers)
+    endif()
     add_subdirectory(machines)
     add_test(NAME include_directions
         COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tools/check_includes.py")
@@ -58,10 +60,19 @@ if(Python3_Interpreter_FOUND)
         add_test(NAME site/${name} COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/site/${name}_test.py")
         set_tests_properties(site/${name} PROPERTIES LABELS tools SKIP_RETURN_CODE 77)
     endforeach()
-    if(TAPEGRAPH_LONG_TESTS)
+    if(TAPEGRAPH_SUITE STREQUAL "all")
         add_test(NAME site/all_comments COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tools/site/comments.py" --check)
         add_test(NAME site COMMAND "${PROJECT_SOURCE_DIR}/tools/site.sh" --check --here)
         set_tests_properties(site/all_comments site PROPERTIES LABELS tools TIMEOUT 1200 SKIP_RETURN_CODE 77)
+    endif()
+    # Seconds per target, of a log of two builds.
+    configure_file("${CMAKE_CURRENT_SOURCE_DIR}/compile_budget/ninja_log" "${CMAKE_CURRENT_BINARY_DIR}/.ninja_log" COPYONLY)
+    add_test(NAME build_times
+        COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tools/build_times.py" "${CMAKE_CURRENT_BINARY_DIR}")
+    set_tests_properties(build_times PROPERTIES LABELS tools PASS_REGULAR_EXPRESSION
+        "7.0 +1  umbrella: cmake_pch.hxx 7.0\n +5.8 +3  test_ops: ops/a_test.cpp 3.5\n +12.8 +4  all")
+    if("pages" IN_LIST tapegraph_left_out)
+        return()
     endif()
     # What README.md and docs/ show, compiled; and pages on which the tool must find what is wrong.
     set(check_snippets "${PROJECT_SOURCE_DIR}/tools/check_snippets.py" --compiler "${CMAKE_CXX_COMPILER}")
@@ -78,11 +89,11 @@ if(Python3_Interpreter_FOUND)
         list(APPEND for_pages --component "$<TARGET_FILE:tapegraph_native_kernels>" ${TAPEGRAPH_NATIVE_INSTRUCTION_SET})
     endif()
     set(pages "")
-    if(NOT TAPEGRAPH_LONG_TESTS) # those that newcomers read
+    if(NOT TAPEGRAPH_SUITE STREQUAL "all") # those that newcomers read
         set(pages "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/docs/tutorial.md")
     endif()
     set(short_calls "")
-    if(NOT TAPEGRAPH_LONG_TESTS)
+    if(NOT TAPEGRAPH_SUITE STREQUAL "all")
         set(short_calls --short)
     endif()
     # A header that a page names is enough for what the page says it has.
@@ -105,7 +116,7 @@ if(Python3_Interpreter_FOUND)
         "${CMAKE_CURRENT_SOURCE_DIR}/debugger/printed.cpp" "${CMAKE_CXX_COMPILER}" -std=c++20
         "-I${PROJECT_SOURCE_DIR}/include")
     set_tests_properties(debugger_printers PROPERTIES LABELS tools SKIP_RETURN_CODE 77)
-    # What compiling costs, and a budget that is exceeded; seconds per target, of a log of two builds.
+    # What compiling costs, and a budget that is exceeded.
     set(compile_budget Python3::Interpreter "${PROJECT_SOURCE_DIR}/tools/compile_budget.py" --compiler "${CMAKE_CXX_COMPILER}")
     add_test(NAME compile_budget COMMAND ${compile_budget} ${short_calls})
     set_tests_properties(compile_budget PROPERTIES LABELS tools TIMEOUT 600 PROCESSORS ${tapegraph_processors} SKIP_RETURN_CODE 77)
@@ -113,17 +124,12 @@ if(Python3_Interpreter_FOUND)
         --budget "${CMAKE_CURRENT_SOURCE_DIR}/compile_budget/exceeded.json")
     set_tests_properties(compile_budget/exceeded PROPERTIES LABELS tools
         PASS_REGULAR_EXPRESSION "tensor: [0-9]+ MB of memory, the budget is 100;there is no budget for")
-    configure_file("${CMAKE_CURRENT_SOURCE_DIR}/compile_budget/ninja_log" "${CMAKE_CURRENT_BINARY_DIR}/.ninja_log" COPYONLY)
-    add_test(NAME build_times
-        COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tools/build_times.py" "${CMAKE_CURRENT_BINARY_DIR}")
-    set_tests_properties(build_times PROPERTIES LABELS tools PASS_REGULAR_EXPRESSION
-        "7.0 +1  umbrella: cmake_pch.hxx 7.0\n +5.8 +3  test_ops: ops/a_test.cpp 3.5\n +12.8 +4  all")
-    if(TAPEGRAPH_LONG_TESTS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    if(TAPEGRAPH_SUITE STREQUAL "all" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         add_test(NAME elementwise_loops_vectorise
             COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tools/vectorised.py" --compiler "${CMAKE_CXX_COMPILER}")
         set_tests_properties(elementwise_loops_vectorise PROPERTIES LABELS tools)
     endif()
-    if(TAPEGRAPH_LONG_TESTS) # what clang-tidy says of the headers
+    if(TAPEGRAPH_SUITE STREQUAL "all") # what clang-tidy says of the headers
         add_test(NAME tidy COMMAND bash "${PROJECT_SOURCE_DIR}/tools/tidy.sh")
         add_test(NAME tidy/finding COMMAND bash "${PROJECT_SOURCE_DIR}/tools/tidy.sh" "../tests/tidy/tapegraph/finding.hpp")
         set_tests_properties(tidy tidy/finding PROPERTIES LABELS tools TIMEOUT 1800 SKIP_RETURN_CODE 77)
