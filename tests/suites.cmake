@@ -41,8 +41,8 @@ set(tapegraph_ci_tests
     ops/lp_pooling_scales ops/messages ops/norm_scales ops/product_derivatives ops/random_streams
     ops/sixteen_bit_statistics ops/sixteen_bit_sweep ops/storage_elementwise ops/stored_windows
     # Compiled models beyond one of each kind, and every optimizer's twenty steps.
-    nn/applied nn/attention nn/image_layers nn/keeps_mask nn/loss_seams nn/normalization_seams nn/optimizers_keras
-    nn/padding nn/scales nn/scan nn/schedule_ends nn/sixteen_bit_layers nn/updates_in_one_kernel
+    nn/applied nn/attention nn/image_layers nn/keeps_mask nn/loss_scaling nn/loss_seams nn/mlp_float nn/normalization_seams
+    nn/optimizers_keras nn/padding nn/scales nn/scan nn/schedule_ends nn/sixteen_bit_layers nn/updates_in_one_kernel
     # Graphs made at run time: quick has words, instructions, steps, registration and a scan.
     traced/instance traced/placed traced/scan_capture traced/scan_draws traced/scan_refusals traced/session traced/sharded
     traced/tasks traced/tools

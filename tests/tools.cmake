@@ -2,8 +2,8 @@
 
 if(Python3_Interpreter_FOUND)
     # The umbrella header precompiled with no options but the language's, for tests that ask the compiler's opinion alone. If some
-    # option of theirs should not suit, g++ reads the header itself. The quick suite's has the declarations of what the component
-    # defines: what inline functions use is otherwise instantiated in every one of these tests, most of their time.
+    # option of theirs should not suit, g++ reads the header itself. Where the suite is not all, it has the declarations of what the
+    # component defines: what inline functions use is otherwise instantiated in every one of these tests, most of their time.
     set(tapegraph_has_component OFF)
     if(TARGET tapegraph_native_kernels AND NOT TAPEGRAPH_SANITIZE AND TAPEGRAPH_INSTRUCTION_SETS STREQUAL "native")
         set(tapegraph_has_component ON)

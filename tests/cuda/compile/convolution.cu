@@ -1,7 +1,7 @@
 #include <tapegraph/cuda/ops/convolution/storage.cuh>
 #include <tapegraph/cuda/ops/pooling/of_convolution.cuh>
 
-/// Instantiates everything that convolutions choose among. The quick suite has neither those of
+/// Instantiates everything that convolutions choose among. CI has neither those of
 /// half, which are bfloat16's with another conversion, nor those that pool.
 
 namespace tapegraph::cuda {

@@ -5,7 +5,7 @@
 #include <tapegraph/ops/recurrent/cpu_simple_rnn_cell.hpp>
 
 /// Instantiates recurrent layers: every way of running them, and the kernels that copy their rows.
-/// No kernel here may spill registers. Of those for double the quick suite has the LSTM's alone,
+/// No kernel here may spill registers. Of those for double CI has the LSTM's alone,
 /// which take the most registers.
 
 namespace tapegraph::cuda::kernels {
