@@ -32,9 +32,9 @@ set(tapegraph_ci_parts
 set(tapegraph_ci_tests
     # Kernels on the imitated device: quick has one file of each family.
     cuda/attention cuda/context cuda/convolution_by_product cuda/convolution_few_channels cuda/convolution_kernels
-    cuda/convolution_plan cuda/convolution_winograd cuda/effect cuda/flash_attention cuda/length cuda/library_calls
-    cuda/library_reductions cuda/lstm cuda/lstm_plan cuda/matmul cuda/memory cuda/messages cuda/models cuda/places
-    cuda/plan_memory cuda/product_terms cuda/profile cuda/result_sum cuda/rows cuda/runtime cuda/scatter_integers
+    cuda/convolution_plan cuda/convolution_winograd cuda/effect cuda/flash_attention cuda/indexing cuda/length
+    cuda/library_calls cuda/library_reductions cuda/lstm cuda/lstm_plan cuda/matmul cuda/memory cuda/messages cuda/models
+    cuda/places cuda/plan_memory cuda/product_terms cuda/profile cuda/reduction cuda/rows cuda/runtime
     cuda/softmax_cross_entropy cuda/tensors cuda/widened
     # Rows of the table have these operations' values and derivatives; here are their options, scales and storage.
     ops/attention_tile ops/constants_forward ops/few_elements ops/gated_activation ops/guarded_arms ops/isa
