@@ -36,10 +36,11 @@ set(tapegraph_ci_tests
     cuda/library_calls cuda/library_reductions cuda/lstm cuda/lstm_plan cuda/matmul cuda/memory cuda/messages cuda/models
     cuda/places cuda/plan_memory cuda/product_terms cuda/profile cuda/reduction cuda/rows cuda/runtime
     cuda/softmax_cross_entropy cuda/tensors cuda/widened
-    # Rows of the table have these operations' values and derivatives; here are their options, scales and storage.
-    ops/attention_tile ops/constants_forward ops/few_elements ops/gated_activation ops/guarded_arms ops/isa
-    ops/lp_pooling_scales ops/messages ops/norm_scales ops/product_derivatives ops/random_streams
-    ops/sixteen_bit_statistics ops/sixteen_bit_sweep ops/storage_elementwise ops/stored_windows
+    # Rows of the table have these operations' values and derivatives, forwards, too; here are options, scales and storage.
+    ops/attention ops/attention_tile ops/constants_forward ops/few_elements ops/forward_mode ops/gated_activation
+    ops/guarded_arms ops/isa ops/lp_pooling_scales ops/messages ops/movement ops/norm_scales ops/normalization
+    ops/product_derivatives ops/random_streams ops/sixteen_bit_statistics ops/sixteen_bit_sweep ops/storage_elementwise
+    ops/stored_windows
     # Compiled models beyond one of each kind, and every optimizer's twenty steps.
     nn/applied nn/attention nn/image_layers nn/keeps_mask nn/loss_scaling nn/loss_seams nn/mlp_float nn/normalization_seams
     nn/optimizers_keras nn/padding nn/scales nn/scan nn/schedule_ends nn/sixteen_bit_layers nn/updates_in_one_kernel
