@@ -99,10 +99,25 @@ VJPS_ALONE = {"ops/elementwise/" + name for name in ("activation", "arithmetic",
 VJPS_ALONE |= {"ops/recurrent/recurrent_gradient", "ops/recurrent/recurrent_second"}
 
 # Changes that are selected at run time. The compiler's own evaluations see the unchanged library.
+# What a process evaluates when it runs is marked, and written at its end if TAPEGRAPH_REACHED names a file.
 CHOOSER = """#pragma once
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <type_traits>
 namespace tapegraph::mutation {
+inline std::atomic<bool> reached[COUNT + 1];
+struct writer_of_reached {
+    ~writer_of_reached() {
+        const char* const path = std::getenv("TAPEGRAPH_REACHED");
+        std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "a");
+        if (file == nullptr) return;
+        for (int number = 1; number <= COUNT; ++number)
+            if (reached[number].load(std::memory_order_relaxed)) std::fprintf(file, "%d ", number);
+        std::fclose(file);
+    }
+};
+inline const writer_of_reached written_at_exit;
 inline int chosen() {
     static const int number = [] {
         const char* const text = std::getenv("TAPEGRAPH_MUTANT");
@@ -110,19 +125,23 @@ inline int chosen() {
     }();
     return number;
 }
+inline bool is_chosen(int number) {
+    reached[number].store(true, std::memory_order_relaxed);
+    return chosen() == number;
+}
 template <class T>
 constexpr T other(int number, const T& value, const std::type_identity_t<T>& changed) {
-    if (!std::is_constant_evaluated() && chosen() == number) return changed;
+    if (!std::is_constant_evaluated() && is_chosen(number)) return changed;
     return value;
 }
 constexpr bool decided(int number, bool value) {
-    if (!std::is_constant_evaluated() && chosen() == number) return !value;
+    if (!std::is_constant_evaluated() && is_chosen(number)) return !value;
     return value;
 }
 template <class V>
 constexpr auto negated(int number, const V& value) {
     auto handle = eval(value);
-    if (!std::is_constant_evaluated() && chosen() == number) handle = eval(-handle);
+    if (!std::is_constant_evaluated() && is_chosen(number)) handle = eval(-handle);
     return handle;
 }
 } // namespace tapegraph::mutation
@@ -139,7 +158,8 @@ class Mutant:
         line = source.count("\n", 0, begin) + 1
         was = " ".join(source[begin:end].split())
         kind = kind_text
-        self.label = f"{header}.hpp:{line} {kind}: {was}  ->  {' '.join(text.split())}"
+        self.what = f"{kind}: {was}  ->  {' '.join(text.split())}"
+        self.label = f"{header}.hpp:{line} {self.what}"
 
     def applied(self, source):
         return source[:self.begin] + self.text + source[self.end:]
@@ -184,8 +204,8 @@ def other_default(text):
     return None
 
 
-def mutants_of(header):
-    source = open(os.path.join(INCLUDE, header + ".hpp")).read()
+def mutants_of(header, include=INCLUDE):
+    source = source_of(header, include)
     result = []
 
     def add(begin, end, text, kind):
@@ -225,5 +245,22 @@ def mutants_of(header):
     return result
 
 
-def source_of(header):
-    return open(os.path.join(INCLUDE, header + ".hpp")).read()
+def source_of(header, include=INCLUDE):
+    with open(os.path.join(include, header + ".hpp")) as file:
+        return file.read()
+
+
+def common_mutants(trees):
+    """The changes that can be chosen when a program runs and that all of these checkouts have: for each checkout its own, in one
+    order. Lines may differ, and headers that one does not have are left out; of equal changes of a header all or none count."""
+    found = []
+    for tree in trees:
+        include, by_text = os.path.join(tree, "include", "tapegraph"), {}
+        for header in PROGRAMS:
+            if os.path.exists(os.path.join(include, header + ".hpp")):
+                for m in mutants_of(header, include):
+                    by_text.setdefault((header, m.what), []).append(m)
+        found.append(by_text)
+    common = [key for key, ms in found[0].items()
+              if all(len(of.get(key, ())) == len(ms) and all(m.together for m in of[key]) for of in found)]
+    return [[m for key in common for m in of[key]] for of in found]

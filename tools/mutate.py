@@ -9,8 +9,9 @@ programs that cover the file, and prints the changes that survive.
     tools/mutate.py --only 'pooling.hpp:111'     # those whose line in --list matches
     tools/mutate.py --build FOLDER ir/simplify   # builds the programs with all their changes, once
     tools/mutate.py --built FOLDER --sample 300 --seed 1          # and tries a sample in them
-    tools/mutate.py --tree FOLDER                # writes all their changes into another checkout
-    tools/mutate.py --suite FOLDER/build/default --sample 300     # and tries a sample with the whole suite built there
+    tools/mutate.py --tree FOLDER --sample 300   # writes a sample into another checkout
+    tools/mutate.py --tree OLD --tree NEW        # or those that several checkouts have into each
+    tools/mutate.py --suite FOLDER/build/default # and tries them with the whole suite built there
 
 The changes, in the headers of the table PROGRAMS (tools/mutants.py):
     negated   a value that a vjp returns
@@ -37,9 +38,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
-from mutants import CHOOSER, PROGRAMS, ROOT, mutants_of, source_of
+from mutants import CHOOSER, INCLUDE, PROGRAMS, ROOT, common_mutants, mutants_of, source_of
+from mutated_suite import try_suite
 
 FLAGS = ["-std=c++20", "-w", "-DTG_INSTRUCTION_SETS=1", "-fconstexpr-ops-limit=2000000000",
          "-fconstexpr-loop-limit=10000000"]
@@ -102,12 +103,12 @@ def write_overlay(folder, texts):
             out.write(text)
 
 
-def write_choosable(overlay, mutants):
+def write_choosable(overlay, mutants, include=INCLUDE):
     """Headers in which each change is chosen by its number, counted from 1; returns the programs with the stage of each."""
     left = {number: m for number, m in enumerate(mutants, 1)}
-    texts = {"mutation": CHOOSER}
+    texts = {"mutation": CHOOSER.replace("COUNT", str(len(mutants)))}
     for header in {m.header for m in mutants}:
-        text = source_of(header)
+        text = source_of(header, include)
         mine = sorted(((number, m) for number, m in left.items() if m.header == header), key=lambda each: -each[1].begin)
         for number, m in mine:
             text = text[:m.begin] + m.choosable(number) + text[m.end:]
@@ -176,40 +177,19 @@ def try_built(folder, options):
     return 0
 
 
-def write_tree(mutants, tree):
-    """Puts all changes that can be chosen into the headers of another checkout, and a list of them beside it."""
-    with tempfile.TemporaryDirectory(prefix="mutate") as folder:
-        write_choosable(folder, mutants)
-        shutil.copytree(os.path.join(folder, "tapegraph"), os.path.join(tree, "include", "tapegraph"), dirs_exist_ok=True)
-    with open(os.path.join(tree, "changes.json"), "w") as out:
-        json.dump([m.label for m in mutants], out)
-    print(f"{len(mutants)} changes; build the suite in {tree}")
-    return 0
-
-
-def try_suite(build, options):
-    """Tries a sample of the changes of a tree that --tree has written with the test programs built in it, the quickest first; the
-    first that fails has noticed the change."""
-    with open(os.path.join(build, "..", "..", "changes.json")) as file:
-        known = [(n, label) for n, label in enumerate(json.load(file), 1) if re.search(options.only, label)]
-    seconds = {}
-    for folder in ("tests", "tests/fuzz"):
-        for name in sorted(os.listdir(os.path.join(build, folder))):
-            path = os.path.join(build, folder, name)
-            if not (name.startswith("test_") and os.path.isfile(path) and os.access(path, os.X_OK)):
-                continue
-            begin = time.monotonic()
-            sound = Builder.passes((name,), path)
-            print(f"{name}: {time.monotonic() - begin:.1f} s" if sound else f"{name} fails unchanged: left out", flush=True)
-            if sound:
-                seconds[path] = time.monotonic() - begin
-    chosen, noticed = sampled(known, options), 0
-    for done, (number, label) in enumerate(chosen, 1):
-        by = next((os.path.basename(path) for path in sorted(seconds, key=seconds.get)
-                   if not Builder.passes((path,), path, number)), None)
-        noticed += by is not None
-        print(f"{done}/{len(chosen)} {'noticed by ' + by if by else 'survived'}: {label}", flush=True)
-    print(f"\n{noticed} noticed, {len(chosen) - noticed} survived, of {len(known)}")
+def write_trees(trees, options):
+    """Puts the changes that all these checkouts have, or a sample, into the headers of each, and a list of them beside it."""
+    of_each = common_mutants(trees)
+    numbers = [n for n, m in enumerate(of_each[0]) if re.search(options.only, m.label)]
+    numbers = sorted(sampled(numbers, options))
+    for tree, mutants in zip(trees, of_each):
+        mutants = [mutants[n] for n in numbers]
+        with tempfile.TemporaryDirectory(prefix="mutate") as folder:
+            write_choosable(folder, mutants, os.path.join(tree, "include", "tapegraph"))
+            shutil.copytree(os.path.join(folder, "tapegraph"), os.path.join(tree, "include", "tapegraph"), dirs_exist_ok=True)
+        with open(os.path.join(tree, "changes.json"), "w") as out:
+            json.dump([m.label for m in mutants], out)
+        print(f"{len(mutants)} changes of {len(of_each[0])}; build the suite in {tree}")
     return 0
 
 
@@ -253,19 +233,22 @@ def main():
     parser.add_argument("--quick", action="store_true", help="only what can be chosen at run time, and only so")
     parser.add_argument("--build", metavar="FOLDER", help="build the test programs with all changes that can be chosen, and keep them")
     parser.add_argument("--built", metavar="FOLDER", help="try a sample in the programs that --build has kept")
-    parser.add_argument("--tree", metavar="FOLDER", help="write all changes that can be chosen into this checkout")
+    parser.add_argument("--tree", metavar="FOLDER", action="append", help="write all changes that can be chosen into this checkout; "
+                        "of several checkouts, those that all have, numbered alike")
     parser.add_argument("--suite", metavar="BUILD", help="try a sample with the test programs of a suite built in such a checkout")
     options = parser.parse_args()
     if options.suite:
-        return try_suite(options.suite, options)
+        return try_suite(options.suite, options, sampled)
     if options.built:
         return try_built(options.built, options)
+    if options.tree:
+        return write_trees(options.tree, options)
     for header in options.headers:
         if header not in PROGRAMS:
             sys.exit(f"no test programs are known of '{header}': add a line to PROGRAMS")
     mutants = [m for h in options.headers or PROGRAMS for m in mutants_of(h)]
     mutants = [m for m in mutants if re.search(options.only, m.label)]
-    if not options.build and not options.tree:
+    if not options.build:
         mutants = sampled(mutants, options)
     if options.list:
         for number, m in enumerate(mutants, 1):
@@ -284,8 +267,6 @@ def main():
         builder, overlay = Builder(folder), os.path.join(folder, "overlay")
         alone = [m for m in mutants if not m.together]
         together = [m for m in mutants if m.together]
-        if options.tree:
-            return write_tree(together, options.tree)
         if options.build:
             build_all(builder, overlay, together, options.build)
             return 0
