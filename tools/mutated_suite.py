@@ -14,12 +14,13 @@ MEMORY = 8 << 30  # a changed pass may repeat for ever what takes memory
 
 
 def run(program, cases, seconds, **environment):
-    """The output of some test cases, to the first that fails, and whether all passed in time."""
+    """The output of some test cases, to the first that fails, and whether all passed in so many seconds of the processor."""
     names = [re.sub(r"[\\,\[\]]", "?", case) for case in cases]  # a comma would part names
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TAPEGRAPH_MUTANT": "0", **environment}
+    command = ["sh", "-c", 'ulimit -t "$0"; exec "$@"', str(int(seconds)), program, "--abort-after=1", "-nc", "-tc=" + ",".join(names)]
     try:
-        done = subprocess.run([program, "--abort-after=1", "-nc", "-tc=" + ",".join(names)], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=seconds, env=environment, text=True, errors="replace")
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600 + 10 * seconds, env=environment,
+                              text=True, errors="replace")
     except subprocess.TimeoutExpired:
         return "", False
     return done.stdout, done.returncode == 0
