@@ -245,6 +245,18 @@ def mutants_of(header, include=INCLUDE):
     return result
 
 
+def assertions_as_cases(source):
+    """A test file in which what the compiler asserts between functions is a test case, so that a chosen change can be seen there."""
+    for found in reversed(list(re.finditer(r"^static_assert\(", source, re.M))):
+        end = closing(source, found.end() - 1)
+        asserted = source[found.end():end]
+        if source[end + 1:end + 2] == ";" and not re.search(r',\s*"[^"]*"\s*$', asserted):  # without a message
+            line = source.count("\n", 0, found.start()) + 1
+            case = f'TEST_CASE("static_assert of line {line}") {{ CHECK(static_cast<bool>({asserted})); }}'
+            source = source[:found.start()] + case + source[end + 2:]
+    return source
+
+
 def source_of(header, include=INCLUDE):
     with open(os.path.join(include, header + ".hpp")) as file:
         return file.read()

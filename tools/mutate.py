@@ -30,6 +30,7 @@ than five minutes counts as noticed. Not every survivor is a gap: check whether 
 change. The tree is not modified. Run this by hand; all of it takes an hour or two."""
 
 import argparse
+import glob
 import json
 import os
 import random
@@ -39,7 +40,7 @@ import subprocess
 import sys
 import tempfile
 
-from mutants import CHOOSER, INCLUDE, PROGRAMS, ROOT, common_mutants, mutants_of, source_of
+from mutants import CHOOSER, INCLUDE, PROGRAMS, ROOT, assertions_as_cases, common_mutants, mutants_of, source_of
 from mutated_suite import try_suite
 
 FLAGS = ["-std=c++20", "-w", "-DTG_INSTRUCTION_SETS=1", "-fconstexpr-ops-limit=2000000000",
@@ -178,7 +179,8 @@ def try_built(folder, options):
 
 
 def write_trees(trees, options):
-    """Puts the changes that all these checkouts have, or a sample, into the headers of each, and a list of them beside it."""
+    """Puts the changes that all these checkouts have, or a sample, into the headers of each, and a list of them beside it; what
+    their tests assert when they are compiled becomes test cases."""
     of_each = common_mutants(trees)
     numbers = [n for n, m in enumerate(of_each[0]) if re.search(options.only, m.label)]
     numbers = sorted(sampled(numbers, options))
@@ -187,6 +189,12 @@ def write_trees(trees, options):
         with tempfile.TemporaryDirectory(prefix="mutate") as folder:
             write_choosable(folder, mutants, os.path.join(tree, "include", "tapegraph"))
             shutil.copytree(os.path.join(folder, "tapegraph"), os.path.join(tree, "include", "tapegraph"), dirs_exist_ok=True)
+        for test in glob.glob(os.path.join(tree, "tests", "**", "*_test.cpp"), recursive=True):
+            with open(test, "r+") as file:
+                source = file.read()
+                file.seek(0)
+                file.write(assertions_as_cases(source))
+                file.truncate()
         with open(os.path.join(tree, "changes.json"), "w") as out:
             json.dump([m.label for m in mutants], out)
         print(f"{len(mutants)} changes of {len(of_each[0])}; build the suite in {tree}")
