@@ -60,7 +60,16 @@ TEST_CASE("explain: the most important figures come first") {
     // Nothing but numbers, if somebody wants no lists.
     const std::string numbers = tg::explain(view, {.batch_size = 3, .calls = 0});
     CHECK_FALSE(has(numbers, "matmul"));
+    CHECK_FALSE(has(numbers, "tanh"));
     CHECK(has(numbers, "arena"));
+}
+
+TEST_CASE("explain: records are 32 and so is what else is known only at run time, and eight calls are shown") {
+    const tg::explain_options o{};
+    CHECK(o.batch_size == 32);
+    CHECK(o.other_extents == 32);
+    CHECK_FALSE(o.details);
+    CHECK(o.calls == 8);
 }
 
 TEST_CASE("a plan in words") {

@@ -70,6 +70,18 @@ static_assert(simplified([](auto x) { return matmul(transpose(x), transpose(x), 
                          [](trace& t, int y) { return t.words_of(y)[0] == 0 && t.words_of(y)[1] == 1; }));
 
 // Not where a kernel for a matrix and a vector would sum in another order: one row, one column, or perhaps one.
+// Of matrices in a batch, too, if the batch stays where it is.
+constexpr int transposes_of_a_batch(std::initializer_list<int> order) {
+    trace t;
+    const node x = input(t, "x", {3, 3, 3});
+    output(t, "y", matmul(x, transpose(x, order)));
+    simplify(t);
+    eliminate_dead_nodes(t);
+    return count<tg::transpose_op>(t);
+}
+static_assert(transposes_of_a_batch({0, 2, 1}) == 0);
+static_assert(transposes_of_a_batch({1, 0, 2}) == 1);
+static_assert(transposes_of_a_batch({1, 2, 0}) == 1);
 static_assert(simplified([](auto x) { return matmul(transpose(x), tg::slice(x, {tg::all, {0, 1}})); },
                          [](trace& t, int) { return count<tg::transpose_op>(t) == 1; }));
 static_assert(simplified([](auto x) { return matmul(tg::slice(x, {{0, 1}}), transpose(x)); },

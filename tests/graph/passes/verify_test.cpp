@@ -64,6 +64,10 @@ static_assert(complaint([](trace& t) {
 static_assert(complaint([](trace& t) { t.nodes[at(t, tg::ir::descriptor_of<tg::matmul_op>)].sealed = false; }) ==
               "a value that is not elementwise is not sealed");
 static_assert(complaint([](trace& t) { t.nodes[last(t)].scope = 7; }) == "the scope is unknown");
+static_assert(complaint([](trace& t) {
+                  t.scopes.push_back({1, -1, "own parent"});
+              }) == "a scope does not follow its parent");
+static_assert(complaint([](trace& t) { t.scopes.push_back({0, -1, "layer"}); }) == "");
 static_assert(complaint([](trace& t) { t.nodes[last(t)].line = -1; }) == "the source line is unknown");
 static_assert(complaint([](trace& t) { t.nodes[last(t)].group = t.groups; }) == "the group is unknown");
 static_assert(complaint([](trace& t) { t.pool[t.nodes[last(t)].dims] = -5; }) ==
