@@ -24,7 +24,7 @@ using support::poisoned;
 namespace {
 
 constexpr std::int64_t rows = 4200;
-constexpr std::int64_t checked[] = {0, 1, 10, 23, 24, 95, 96, 159, 160, 256, 299, 520, 4199};
+constexpr std::int64_t checked[] = {0, 1, 2, 7, 10, 23, 24, 95, 96, 159, 160, 256, 299, 520, 4199};
 
 template <class T>
 struct matrices {
@@ -121,6 +121,21 @@ TEST_CASE_TEMPLATE("gemm: sums have one order, whatever the shape, the storage a
                 if (n * k > 500000 && m != 11 && m != 161 && m != 300 && m != 521) continue;
                 for (const int form : {0, 1, 2, 3, 4}) all.check(m, (form & 1) != 0, (form & 2) != 0, form == 4, fused);
             }
+        });
+    }
+}
+
+// With a transposed b: 64 bytes of columns at a time, the last beside some before them or copies of them; as much of k
+// at a time as half a vector has, and what is left of it.
+TEST_CASE_TEMPLATE("gemm: sums of few rows have the same order", T, float, double) {
+    struct {
+        std::int64_t n, k;
+    } const sizes[] = {{2, 9}, {7, 45}, {15, 3}, {16, 4}, {17, 8}, {31, 515}, {33, 71}, {37, 1027}};
+    for (const auto& [n, k] : sizes) {
+        matrices<T> all{n, k};
+        everywhere([&](bool fused) {
+            for (const std::int64_t m : {2, 3, 4, 7, 8, 9, 15, 16, 17})
+                for (const int form : {0, 2, 4}) all.check(m, false, form == 2, form == 4, fused);
         });
     }
 }

@@ -48,8 +48,8 @@ void check(const shape& s, bool transpose_a, bool transpose_b, bool accumulate, 
     const auto before = c;
     if (!accumulate)
         for (auto& value : c) value = std::numeric_limits<T>::quiet_NaN();
-    cpu::gemm_arguments<T> g{s.m, s.n, s.k, a.data(), lda, transpose_a, b.data(), ldb, transpose_b, c.data(), ldc,
-                             accumulate};
+    cpu::gemm_arguments<T> g{s.m,      s.n, s.k,         a.data(), lda, transpose_a,
+                             b.data(), ldb, transpose_b, c.data(), ldc, accumulate};
     const int threads = tapegraph::thread_count();
     std::int64_t packed_wrong = 0;
     if (batch == 1) {
@@ -119,8 +119,8 @@ void everywhere(const F& f) {
 
 template <class T>
 void check_all() {
-    const shape shapes[] = {{0, 3, 2},   {3, 0, 2},    {3, 4, 0},     {1, 1, 1},    {1, 37, 5},   {1, 300, 67},
-                            {41, 1, 7},  {130, 1, 77}, {2, 2, 2},     {3, 17, 5},   {12, 32, 16}, {13, 33, 31},
+    const shape shapes[] = {{0, 3, 2},   {3, 0, 2},    {3, 4, 0},      {1, 1, 1},     {1, 37, 5},   {1, 300, 67},
+                            {41, 1, 7},  {130, 1, 77}, {2, 2, 2},      {3, 17, 5},    {12, 32, 16}, {13, 33, 31},
                             {7, 130, 3}, {32, 97, 61}, {97, 101, 103}, {25, 65, 400}, {3, 2000, 1}, {1, 1, 1000}};
     everywhere([&] {
         for (const auto& s : shapes)
@@ -145,7 +145,8 @@ TEST_CASE("gemm: several blocks of rows, columns and k") {
         check<float>({13, 4150, 1030}, true, true, true, 0);
         check<double>({20, 50, 1500}, false, false, true, 0);
         check<float>({50, 20, 256}, false, false, false, 256);
-        check<float>({5, 1030, 70}, false, false, false, 0); // few rows: b is read where it lies, but for its last panel
+        check<float>({5, 1030, 70}, false, false, false,
+                     0); // few rows: b is read where it lies, but for its last panel
         check<float>({4, 770, 1030}, false, false, true, 0);
         check<double>({3, 515, 40}, true, false, false, 0);
         check<float>({131, 137, 150}, true, false, false, 0); // columns of a are packed for tiles of few rows
@@ -226,11 +227,12 @@ TEST_CASE_TEMPLATE("gemm: bias and relu on the way out", T, float, double) {
                                {12, 32, 16},
                                {13, 33, 31},
                                {97, 101, 103}})
-            for (const int choice : {0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 29})
+            for (const int choice : {0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 23, 29})
                 check_epilogue<T>(s, (choice & 8) != 0, (choice & 16) != 0, (choice & 4) != 0, (choice & 1) != 0,
                                   (choice & 2) != 0, choice == 3 || choice == 7 ? 5 : 1);
         // Several blocks of k, n and m: the bias is added once.
         check_epilogue<T>({40, 35, 2100}, false, false, false, true, true, 1);
+        check_epilogue<T>({5, 35, 2100}, false, true, true, true, true, 1);
         check_epilogue<T>({40, 4130, 1030}, false, true, true, true, false, 1);
         check_epilogue<T>({1600, 19, 9}, true, false, false, true, true, 1);
     });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/cpu/gemm_along.hpp>
 #include <tapegraph/cpu/gemm_block.hpp>
 #include <tapegraph/cpu/gemm_plan.hpp>
 #include <tapegraph/cpu/gemm_vector.hpp>
@@ -13,7 +14,7 @@
 
 /// Matrix products. Both operands are packed block by block (cpu/gemm_block.hpp) into the layout that
 /// the tile kernel reads (cpu/gemm_tile.hpp); memory-bound kernels compute products with one row or
-/// one column (cpu/gemm_vector.hpp).
+/// one column (cpu/gemm_vector.hpp), and with few rows and a transposed b (cpu/gemm_along.hpp).
 
 namespace tapegraph::cpu {
 
@@ -87,6 +88,7 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
     const auto& kernels = active_tile_kernels<T>();
     const bool parallel = detail::worth_threads(detail::multiply_adds(g));
     const detail::gemm_plan plan(g, parallel ? threads : 1);
+    if (detail::goes_along(g)) return detail::gemm_along(g, plan.block_k, packed_b, parallel);
     for (std::int64_t row = 0; row < g.m; row += plan.block_m)
         for (std::int64_t k = 0; k < g.k; k += plan.block_k)
             for (std::int64_t column = 0; column < g.n; column += plan.block_n) {
