@@ -193,7 +193,7 @@ class Comparison:
                     everybody[name][0].close()
                 runner = race.Race(taking_part, settings, weights)
                 runner.first_row, is_first = is_first, False
-                self.stored["rows"][row] = runner.run(row, contestants.program_of(row) != "operations")
+                self.stored["rows"][row] = runner.run(row, row.split("/")[0] in contestants.STUDIES)
                 self.store()
                 s = report.summary(row, self.stored["rows"][row])
                 print(f"{row}: {s['ratio']:.2f} times as fast as {s['peer']}" if s["ratio"] else f"{row}: no ratio",

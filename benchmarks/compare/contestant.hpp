@@ -131,7 +131,8 @@ inline std::string answer(const std::string& line, const maker& make, prepared& 
     } else if (verb == "save" && now.save) {
         now.save(a);
     } else if (verb == "profile" && now.profile) {
-        std::ofstream(a) << now.profile(10).text();
+        const tg::profile_result r = now.profile(10);
+        std::ofstream(a) << (a.ends_with(".csv") ? r.csv() : r.text());
     } else if (verb == "floor" && now.profile) {
         const floor_of_step f(now.profile(1)); // counts and peaks alone: steps of large models take long
         const auto each = static_cast<double>(now.operations);

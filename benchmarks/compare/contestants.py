@@ -3,6 +3,7 @@
 import dataclasses
 import re
 
+import operations
 import studies
 import works
 
@@ -25,7 +26,7 @@ class Way:
 
 CONVOLVES = r"(cnn|conv)"
 MODELS = "(" + "|".join(studies.STUDIES) + ")/"
-IMAGES = "(" + "|".join(name for name, study in studies.STUDIES.items() if len(study.shape) == 3) + r"|conv\d)/"
+IMAGES = "(" + "|".join(name for name, study in studies.STUDIES.items() if len(study.shape) == 3) + r"|conv\w+|group_normalization|batch_normalization)/"
 EVERY = r"(?!add/)"
 WAYS = (
     Way("TapeGraph", "tapegraph"),
@@ -58,14 +59,16 @@ STUDIES = tuple(studies.STUDIES)
 def program_of(row):
     """Our program that computes the row."""
     work = row.split("/")[0]
-    return work if work in STUDIES else "operations"
+    if operations.product_of(work):
+        return "products"
+    return work if work in STUDIES else "layer_operations" if work in operations.LAYER_OPERATIONS else "operations"
 
 
 def group_of(row):
     """The same processes compute the rows of a group one after the other, such as those of a
     study's training."""
     work, kind = row.split("/")[:2]
-    return f"{work}/{kind}" if work in STUDIES else "operations"
+    return f"{work}/{kind}" if work in STUDIES else program_of(row)
 
 
 # The most important rows come first: when the time is over, the rest is left out.
@@ -80,7 +83,10 @@ FULL = (*(f"cnn/training/{n}" for n in (1, 16, 32, 128)), *(f"rnn/training/{n}" 
         *(f"conv{i}/{kind}/{n}" for i in (1, 2, 3) for kind in ("forward", "gradient") for n in (1, 32, 128)),
         *(f"{work}/forward/{n}" for work in ("chain", "softmax", "sum_of_rows", "sum_of_columns")
           for n in (10_000, 1_000_000, 10_000_000)),
-        *(f"{work}/{kind}/1000000" for work in ("gelu", "gelu_tanh", "swish") for kind in ("forward", "gradient")),
+        *(f"{work}/{kind}/1000000" for work in ("gelu", "gelu_tanh", "swish", "layer_normalization") for kind in ("forward", "gradient")),
+        *(f"{work}/forward/1000000" for work in ("sum", "cumulative_sum", "sort", "top_k")),
+        *(f"{work}/gradient/1000000" for work in ("softmax", "sum_of_rows", "sum_of_columns")),
+        *(f"{work}/{row}" for work, rows in operations.LAYER_OPERATIONS.items() for row in rows),
         *(f"cross_entropy/{kind}/3200000" for kind in ("forward", "gradient")),
         "adam/update/10000000", *(f"lstm/gradient/{n}" for n in (1, 32, 128)), *(f"cnn/inference/{n}" for n in (1, 128)),
         *(f"rnn/inference/{n}" for n in (1, 128)),

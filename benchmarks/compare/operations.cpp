@@ -1,70 +1,19 @@
-#include "contestant.hpp"
+#include "operation.hpp"
 
 #include <tapegraph/compile/training_step.hpp>
 #include <tapegraph/nn/layers/recurrent.hpp>
 #include <tapegraph/nn/optimizers/applied.hpp>
-#include <tapegraph/tapegraph.hpp>
 
 #include <functional>
 #include <memory>
-#include <tuple>
 #include <type_traits>
 #include <vector>
 
-/// Single operations, each as a function in the mode that the compiler's command line names
-/// (-DCOMPARE_MODE=eager). operations.py has the same in Python.
-
-#ifndef COMPARE_MODE
-#define COMPARE_MODE graph
-#endif
+/// Single operations; operations.py has their operands in Python.
 
 namespace {
 
 using namespace compare;
-
-using tg::dyn;
-using vector = tg::spec<float, dyn>;
-using matrix = tg::spec<float, dyn, dyn>;
-
-template <class F>
-auto shared(F f) {
-    return std::make_shared<F>(std::move(f));
-}
-
-/// A function of tensors of these specs, whose value is timed and compared.
-template <class... Specs>
-prepared forward(auto f, const auto&... x) {
-    const auto compiled = shared(tg::function<tg::COMPARE_MODE>(f, Specs{}...));
-    prepared p;
-    p.step = [=] { [[maybe_unused]] const tg::tensor<float> y = (*compiled)(x...); };
-    p.numbers = [=](std::int64_t) { return digest((*compiled)(x...)); };
-    return p;
-}
-
-/// The derivatives of the mean of f's squares with respect to every operand.
-template <class... Specs>
-prepared gradient(auto f, const auto&... x) {
-    const auto loss = [](const auto&... operands) { return mean(square(decltype(f){}(operands...))); };
-    const auto both = tg::value_and_gradient(loss);
-    const auto compiled = shared(tg::function<tg::COMPARE_MODE>(both, Specs{}...));
-    prepared p;
-    p.step = [=] { [[maybe_unused]] const auto all = (*compiled)(x...); };
-    p.numbers = [=](std::int64_t) {
-        const auto result = (*compiled)(x...).gradient;
-        if constexpr (sizeof...(x) == 1) {
-            return digest(result);
-        } else {
-            std::vector<double> numbers;
-            std::apply(
-                [&](const auto&... each) {
-                    for (const auto& one : {digest(each)...}) numbers.insert(numbers.end(), one.begin(), one.end());
-                },
-                result);
-            return numbers;
-        }
-    };
-    return p;
-}
 
 /// A layer of the CNN, valid padding.
 template <int Side, int From, int Taps, int To>
@@ -167,15 +116,11 @@ prepared operation(const row& r) {
     if (r.work == "gelu") return activation([](const auto& x) { return gelu(x); }, r);
     if (r.work == "gelu_tanh") return activation([](const auto& x) { return gelu(x, tg::approximate); }, r);
     if (r.work == "swish") return activation([](const auto& x) { return swish(x); }, r);
-    if (r.work == "softmax")
-        return forward<matrix>([](const auto& x) { return softmax(x); }, noise({r.size / 1000, 1000}, 1));
-    if (r.work == "sum_of_rows")
-        return forward<matrix>([](const auto& x) { return sum(x, {1}); }, noise({r.size / 1000, 1000}, 1));
-    if (r.work == "sum_of_columns")
-        return forward<matrix>([](const auto& x) { return sum(x, {0}); }, noise({r.size / 1000, 1000}, 1));
+    if (r.work == "softmax") return of_matrix([](const auto& x) { return softmax(x); }, r);
+    if (r.work == "sum_of_rows") return of_matrix([](const auto& x) { return sum(x, {1}); }, r);
+    if (r.work == "sum_of_columns") return of_matrix([](const auto& x) { return sum(x, {0}); }, r);
     if (r.work == "sum") return forward<vector>([](const auto& x) { return sum(x); }, noise({r.size}, 1));
-    if (r.work == "cumulative_sum")
-        return forward<matrix>([](const auto& x) { return cumulative_sum(x); }, noise({r.size / 1000, 1000}, 1));
+    if (r.work == "cumulative_sum") return of_matrix([](const auto& x) { return cumulative_sum(x); }, r);
     if (r.work == "sort")
         return forward<matrix>([](const auto& x) { return sort(x); }, noise({r.size / 1000, 1000}, 1));
     if (r.work == "sort_whole") return forward<vector>([](const auto& x) { return sort(x); }, noise({r.size}, 1));
@@ -195,8 +140,7 @@ prepared operation(const row& r) {
             return tg::detail::normalized(x, {.first = 1, .last = 1, .epsilon = 1e-3}, false, x, false, x,
                                           std::source_location::current());
         };
-        const auto x = noise({r.size / 1000, 1000}, 1);
-        return r.kind == "gradient" ? gradient<matrix>(f, x) : forward<matrix>(f, x);
+        return of_matrix(f, r);
     }
     if (r.work == "lstm") {
         constexpr auto f = [](const auto& x, const auto& w, const auto& u, const auto& b) {

@@ -8,7 +8,8 @@ prepare discards the previous work:
     save FILE                                              writes the weights
     check N                                                losses of N training steps, or a digest of a result
     run N                                                  processor seconds of all N steps, then wall-clock seconds of each
-    profile FILE                                           writes where a step's time goes, in the contestant's own words
+    profile FILE                                           writes where a step's time goes, in the contestant's own words; ours: all
+                                                           calls as comma-separated values if the file's name ends in .csv
     floor                                                  ours: the least seconds a step could take, its operations and bytes, and the
                                                            machine's peaks of both a second
 

@@ -69,7 +69,7 @@ def everybody(rows):
 def column(rows, key, show):
     """A table of one figure of all contestants, if any of them has it."""
     chosen = {row: {name: result[key] for name, result in results.items() if result.get(key) and "error" not in result}
-              for row, results in rows.items() if contestants.group_of(row) != "operations"}
+              for row, results in rows.items() if row.split("/")[0] in contestants.STUDIES}
     chosen = {row: figures for row, figures in chosen.items() if figures}
     names = [way.name for way in contestants.WAYS if any(way.name in figures for figures in chosen.values())]
     return table(["row", *names], [[row] + [show(figures[name]) if name in figures else "-" for name in names]

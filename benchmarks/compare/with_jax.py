@@ -5,26 +5,14 @@ import jax.numpy as jnp
 from jax import lax
 from safetensors.numpy import load_file
 
+import jax_operations
 import operations
 import protocol
 import studies
 import works
 from jax_layers import convolve, max_pool, normalize
+from jax_operations import lstm
 from study import digest
-
-
-def lstm(x, w, u, b):
-    """Returns the last step's output."""
-    z = jnp.moveaxis(x @ w + b, 1, 0)
-
-    def step(state, z):
-        h, c = state
-        i, f, g, o = jnp.split(z + h @ u, 4, -1)
-        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
-        return (jax.nn.sigmoid(o) * jnp.tanh(c), c), None
-
-    start = jnp.zeros((x.shape[0], u.shape[0]))
-    return lax.scan(step, (start, start), z)[0][0]
 
 
 def network(layers, weights, x, training, key):
@@ -130,21 +118,6 @@ def model_row(work, kind, batch, length, check, file):
     return protocol.Prepared(train, lambda count: [train() for _ in range(count)])
 
 
-FUNCTIONS = {
-    "matmul": lambda x, w: x @ w,
-    "chain": lambda x: jnp.tanh(x * 2 + 1) * 3,
-    "gelu": lambda x: jax.nn.gelu(x, approximate=False),
-    "gelu_tanh": jax.nn.gelu,
-    "swish": jax.nn.silu,
-    "softmax": jax.nn.softmax,
-    "sum_of_rows": lambda x: x.sum(1),
-    "sum_of_columns": lambda x: x.sum(0),
-    "cross_entropy": lambda x: -jnp.take_along_axis(
-        jax.nn.log_softmax(x), (jnp.arange(x.shape[0]) * 7919 % operations.CLASSES)[:, None], 1)[:, 0],
-    "lstm": lstm,
-}
-
-
 def tiny(kind, operands):
     """Runs operation by operation, which JAX is not made for; a gradient would be traced anew every
     time."""
@@ -186,7 +159,7 @@ def prepare(row, check, file):
         return tiny(kind, operands)
     if work == "adam":
         return adam(operands)
-    function = FUNCTIONS.get(work, convolve)
+    function = jax_operations.of(work, random=not check)
     if kind == "gradient":
         compiled = jax.jit(jax.grad(lambda *x: jnp.mean(jnp.square(function(*x))), tuple(range(len(operands)))))
     else:

@@ -1,6 +1,7 @@
 """TensorFlow as a contestant: with_tensorflow.py function|xla|keras THREADS. `keras` is the step of model.fit, compiled as
 Keras chooses."""
 
+import re
 import sys
 
 import keras
@@ -158,7 +159,11 @@ def operation_row(work, kind, size):
     if work == "lstm":
         function, tensors = lstm(arrays)
     else:
-        function = FUNCTIONS.get(work, lambda x, w: tf.nn.conv2d(x, w, 1, "VALID"))
+        function = FUNCTIONS.get(work)
+        if re.fullmatch(r"conv\d", work):
+            function = lambda x, w: tf.nn.conv2d(x, w, 1, "VALID")  # noqa: E731
+        if function is None and work != "add":
+            raise protocol.Failure(f"no operation '{work}' of TensorFlow's")
         tensors = [tf.constant(each) for each in arrays]
     if work == "add":
         return tiny(kind, tensors)

@@ -10,6 +10,7 @@ from torch import nn
 import operations
 import protocol
 import studies
+import torch_operations
 import works
 from study import digest
 
@@ -204,34 +205,6 @@ def model_row(work, kind, batch, length, check, file):
     return protocol.Prepared(train, lambda count: [train() for _ in range(count)], profile=lambda: profile(train))
 
 
-OPERATIONS = {
-    "matmul": lambda x, w: x @ w,
-    "chain": lambda x: torch.tanh(x * 2 + 1) * 3,
-    "gelu": nn.functional.gelu,
-    "gelu_tanh": lambda x: nn.functional.gelu(x, approximate="tanh"),
-    "swish": nn.functional.silu,
-    "softmax": lambda x: torch.softmax(x, -1),
-    "sum_of_rows": lambda x: x.sum(1),
-    "sum_of_columns": lambda x: x.sum(0),
-    "sum": lambda x: x.sum(),
-    "cumulative_sum": lambda x: x.cumsum(-1),
-    "sort": lambda x: x.sort(-1)[0],
-    "sort_whole": lambda x: x.sort()[0],
-    "top_k": lambda x: x.topk(10, -1)[0],
-    "cross_entropy": lambda x: nn.functional.cross_entropy(
-        x, torch.arange(x.shape[0], device=x.device) * 7919 % operations.CLASSES, reduction="none"),
-    "layer_normalization": lambda x: nn.functional.layer_norm(x, x.shape[-1:], eps=1e-3),
-}
-
-
-def convolution_operation(arrays):
-    """Channels first inside, in the memory order that the way requests."""
-    layout = torch.contiguous_format if WAY == "eager" else torch.channels_last
-    x, w = torch.from_numpy(arrays[0]).permute(0, 3, 1, 2), torch.from_numpy(arrays[1]).permute(3, 2, 0, 1)
-    return (lambda x, w: nn.functional.conv2d(x, w), [each.contiguous(memory_format=layout) for each in (x, w)],
-            [(0, 2, 3, 1), (2, 3, 1, 0)])
-
-
 def lstm_operation(arrays):
     names = ("kernel", "recurrent_kernel", "bias")
     module = Lstm(dict(zip(names, arrays[1:])), arrays[2].shape[0])
@@ -276,7 +249,7 @@ def adam(arrays):
     return protocol.Prepared(step, numbers)
 
 
-def operation_row(work, kind, size):
+def operation_row(work, kind, size, check):
     arrays = operations.operands(work, size)
     if work == "adam":
         return adam(arrays)
@@ -284,12 +257,10 @@ def operation_row(work, kind, size):
         raise protocol.Failure("additions of a few numbers are compared on the CPU")
     if work == "add":
         return tiny(kind, arrays)
-    if work.startswith("conv"):
-        function, tensors, orders = convolution_operation(arrays)
-    elif work == "lstm":
+    if work == "lstm":
         function, tensors, orders = lstm_operation(arrays)
     else:
-        function, tensors, orders = OPERATIONS[work], [torch.from_numpy(each) for each in arrays], [None, None]
+        function, tensors, orders = torch_operations.of(work, arrays, last=WAY in LAST, random=not check)
     tensors = [each.to(DEVICE) for each in tensors]
 
     def numbers(results):
@@ -330,7 +301,7 @@ def prepare(row, check, file):
     torch.backends.cudnn.benchmark = ON_GPU
     if work in studies.STUDIES:
         return model_row(work, kind, size, length, check, file)
-    return operation_row(work, kind, size)
+    return operation_row(work, kind, size, check)
 
 
 def forgotten():
