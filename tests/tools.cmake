@@ -51,9 +51,10 @@ if(Python3_Interpreter_FOUND)
         PASS_REGULAR_EXPRESSION "grid: what one block wrote: sees .*WRONG")
     # The comparison with other libraries, which takes none of them for this.
     add_test(NAME compare COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/compare/compare_test.py")
+    add_test(NAME product_limits COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/compare/product_limits_test.py")
     # The plan for a GPU, with programs that pass, fail and hang in the place of those that need one.
     add_test(NAME gpu_plan COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/compare/gpu_plan_test.py")
-    set_tests_properties(compare gpu_plan PROPERTIES LABELS tools TIMEOUT 300)
+    set_tests_properties(compare product_limits gpu_plan PROPERTIES LABELS tools TIMEOUT 300)
     # The site: its checkers of links, comments and sections, and where Zensical, Doxygen and Chromium are, all names, and the whole of it,
     # built strictly and opened.
     foreach(name links comments sections)

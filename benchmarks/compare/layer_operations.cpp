@@ -88,7 +88,7 @@ prepared operation(const row& r, bool for_check) {
         auto words = tg::tensor<std::int32_t>::uninitialized({r.size});
         for (std::int64_t i = 0; i < r.size; ++i)
             words.mutable_data()[i] = static_cast<std::int32_t>(i * 7919 % 50'000);
-        return forward<matrix, tg::spec<std::int32_t, dyn>>(
+        return forward<tg::spec<float, 50'000, 128>, tg::spec<std::int32_t, dyn>>(
             [](const auto& table, const auto& rows) { return gather(table, rows, 0); }, noise({50'000, 128}, 1), words);
     }
     if (r.work == "batched_products") {

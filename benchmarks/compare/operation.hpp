@@ -37,16 +37,15 @@ prepared forward(auto f, const auto&... x) {
     return p;
 }
 
-/// The derivatives of the mean of f's squares with respect to every operand.
+/// The derivatives of the mean of f's squares with respect to every operand, without the mean itself.
 template <class... Specs>
 prepared gradient(auto f, const auto&... x) {
     const auto loss = [](const auto&... operands) { return mean(square(decltype(f){}(operands...))); };
-    const auto both = tg::value_and_gradient(loss);
-    const auto compiled = shared(tg::function<tg::COMPARE_MODE>(both, Specs{}...));
+    const auto compiled = shared(tg::function<tg::COMPARE_MODE>(tg::gradient(loss), Specs{}...));
     prepared p;
     p.step = [=] { [[maybe_unused]] const auto all = (*compiled)(x...); };
     p.numbers = [=](std::int64_t) {
-        const auto result = (*compiled)(x...).gradient;
+        const auto result = (*compiled)(x...);
         if constexpr (sizeof...(x) == 1) {
             return digest(result);
         } else {

@@ -112,7 +112,9 @@ void everywhere(const F& f) {
 TEST_CASE_TEMPLATE("gemm: sums have one order, whatever the shape, the storage and the threads", T, float, double) {
     struct {
         std::int64_t n, k;
-    } const sizes[] = {{31, 1030}, {130, 512}, {530, 513}, {1100, 70}, {1024, 1024}};
+    } const sizes[] = {
+        {31, 1030}, {130, 512}, {530, 513}, {1100, 70}, {1024, 1024},
+        {7, 1030},  {12, 70},   {13, 127},  {24, 600}}; // few columns, with a transposed a the other way round
     for (const auto& [n, k] : sizes) {
         matrices<T> all{n, k};
         everywhere([&](bool fused) {

@@ -18,6 +18,40 @@
 
 namespace tapegraph::cpu {
 
+template <class T>
+void gemm(const gemm_arguments<T>& g, void* workspace);
+
+namespace detail {
+
+inline constexpr std::int64_t most_turned = 24, least_turned = 64; // columns, rows
+
+/// Whether c' = b' a is computed instead of c = a' b, with bits as they are: few columns, such as the classes of a
+/// layer whose weights' gradient this is, fill a part of the lanes, while turned they are whole rows of a tile.
+template <class T>
+bool is_turned(const gemm_arguments<T>& g) {
+    return g.transpose_a && !g.transpose_b && g.packed_b == nullptr && g.bias == nullptr && !g.relu && !g.accumulate &&
+           g.m >= least_turned && (g.n <= 12 || (g.n <= most_turned && g.k >= 128));
+}
+/// c' = b' a into `c`, of at most as many columns as may be turned.
+template <class T>
+gemm_arguments<T> turned(const gemm_arguments<T>& g, T* c) {
+    gemm_arguments<T> t = g;
+    t.m = std::min(g.n, most_turned), t.n = g.m;
+    t.a = g.b, t.lda = g.ldb, t.b = g.a, t.ldb = g.lda;
+    t.c = c, t.ldc = g.m;
+    return t;
+}
+template <class T>
+void gemm_turned(const gemm_arguments<T>& g, void* workspace) {
+    workspace_cutter cut(workspace);
+    const gemm_arguments<T> t = turned(g, cut.take<T>(g.m * g.n));
+    gemm(t, cut.take<std::byte>(0));
+    for (std::int64_t i = 0; i < g.m; ++i)
+        for (std::int64_t j = 0; j < g.n; ++j) g.c[i * g.ldc + j] = t.c[j * t.ldc + i];
+}
+
+} // namespace detail
+
 /// Workspace of gemm when thread_count() is at most `threads`, for any instruction set.
 template <class T>
 std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
@@ -29,10 +63,16 @@ std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
         cut.take<T>(detail::gemm_plan::a_elements(g, threads));
         cut.take<T>(detail::gemm_plan::b_elements(g, threads));
         // A batch of one record turns a matrix into a vector, and workspace planned for a larger
-        // batch must suffice for it.
-        detail::workspace_cutter vector(nullptr);
+        // batch must suffice for it, as for a product that is computed the other way round.
+        detail::workspace_cutter vector(nullptr), other(nullptr);
         vector.take<T>(detail::gemm_vector_elements(g.m, g.n, g.k, threads));
-        return std::max(cut.used(), vector.used());
+        if (g.transpose_a && !g.transpose_b && g.m >= detail::least_turned) {
+            const gemm_arguments<T> t = detail::turned<T>(g, nullptr);
+            other.take<T>(t.m * t.n);
+            other.take<T>(detail::gemm_plan::a_elements(t, threads));
+            other.take<T>(detail::gemm_plan::few_elements(t, threads));
+        }
+        return std::max({cut.used(), vector.used(), other.used()});
     }
     return cut.used();
 }
@@ -82,6 +122,7 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
         detail::gemm_vector(v, scratch);
         return finish_rows(g);
     }
+    if (detail::is_turned(g)) return detail::gemm_turned(g, workspace);
     const int threads = detail::may_divide() ? thread_count() : 1; // as many as the workspace is for
     T* packed_a = cut.take<T>(detail::gemm_plan::a_elements(g, threads));
     T* packed_b = cut.take<T>(detail::gemm_plan::b_elements(g, threads));

@@ -136,13 +136,18 @@ struct gemm_plan {
         return std::max(std::min(m, most_few_rows) * std::min(columns, columns_of_few * shares(threads)),
                         std::min(m, fewest_rows) * std::min(columns, columns_of_fewest));
     }
+    /// For rows that are too few to pack b for all threads.
+    template <class T>
+    static std::int64_t few_elements(const gemm_arguments<T>& g, int threads) {
+        return std::int64_t{threads} * 32 * std::min(g.k, most_k) + waiting_elements(g.m, g.n, threads);
+    }
     template <class T>
     static std::int64_t b_elements(const gemm_arguments<T>& g, int threads) {
         if (g.packed_b != nullptr) return 0;
-        const std::int64_t k = std::min(g.k, most_k), panels = std::int64_t{threads} * 32 * k;
+        const std::int64_t k = std::min(g.k, most_k);
         const std::int64_t shared =
             std::min(panel_layout::padded(g.n, 32) * k, shares(threads) * std::max(elements_in_l2<T>(), 32 * k));
-        return std::max(shared, panels + waiting_elements(g.m, g.n, threads));
+        return std::max(shared, few_elements(g, threads));
     }
 };
 
