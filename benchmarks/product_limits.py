@@ -31,6 +31,7 @@ import race
 import report
 
 LEAST = 1 / 500  # of a step's operations
+RECURRENCES = [cell + end for cell in ("lstm", "gru", "simple_rnn") for end in ("", "_states", "_gradient")]
 
 
 def extents(text):
@@ -61,9 +62,8 @@ def products_of(operation, shape, flop, predicts):
         all_of_them = [(scores, "nt"), (sums, "nn")] if forward else [(scores, "nt")] * 2 + [(turned, "tn")] * 2 + [(sums, "nn")]
         share = flop / (len(all_of_them) * 2 * math.prod(scores))
         return [(share, *each) for each in all_of_them]
-    if name.endswith(("_states", "_gradient")) and any(len(each) == 2 for each in operands):
-        batch, steps = operands[0][0], flop
-        inner, columns = next(each for each in operands if len(each) == 2)
+    if name in RECURRENCES and any(len(each) == 2 for each in operands):
+        batch, (inner, columns) = operands[0][0], next(each for each in operands if len(each) == 2)
         if name.endswith("_gradient"):
             inner, columns = columns, inner
         steps = round(flop / (2 * batch * inner * columns))

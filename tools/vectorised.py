@@ -90,6 +90,12 @@ def chains(names, count, seed):
                      f"results<{', '.join(map(str, wanted))}>, {spelled}>>> {{}};")
         lines.append(f"template void cpu::on<cpu::avx512>::run<chain{chain}z>(const cpu::tile*);")
         described.append(f"{element}, {slots} operands, {len(wanted)} results: " + "; ".join(f"{name} {at}" for name, _, at in steps))
+    for element, number in (("f32", "float"), ("f64", "double")):  # what an accuracy counts
+        tests = ", ".join(f"instruction<{name}_op, dtype::boolean, {at}>" for name, at in (("greater", "0, 1"), ("greater", "2, 3"), ("equal", "4, 5")))
+        lines.append(f"struct chain{len(described)}z : loops_of<cpu::region_body<region<slots<{', '.join(['dtype::' + element] * 4)}>, "
+                     f"results<7>, {tests}, instruction<cast_op<{number}>, dtype::{element}, 6>>>> {{}};")
+        lines.append(f"template void cpu::on<cpu::avx512>::run<chain{len(described)}z>(const cpu::tile*);")
+        described.append(f"{element}: equal answers of two comparisons as numbers")
     return "\n".join(lines) + "\n", described
 
 

@@ -32,6 +32,7 @@ class Products(unittest.TestCase):
     def test_a_recurrence_has_a_product_for_each_step(self):
         flop = 2 * 64 * 32 * 256 * 1024
         self.assertEqual(of("lstm_states", "f32[32,64,1024] f32[256,1024] -> f32[6,32,64,256]", flop), [(64, (1, 32, 1024, 256), "np")])
+        self.assertEqual(of("lstm", "f32[32,64,1024] f32[256,1024] -> f32[32,1,256]", flop)[0][0], 64)
         back = "f32[32,1,256] f32[6,32,64,256] f32[32,1,256] f32[256,1024] -> f32[32,64,1024]"
         self.assertEqual(of("lstm_gradient", back, flop), [(64, (1, 32, 256, 1024), "np")])
 

@@ -20,6 +20,8 @@ struct cast_op : map_op<1> {
     TG_HD static constexpr To value(V x) {
         if constexpr (std::is_same_v<To, bool>)
             return x != V(0);
+        else if constexpr (std::is_same_v<V, bool> && std::is_floating_point_v<To>)
+            return static_cast<To>(int(x)); // g++ leaves loops scalar that convert comparisons to floats directly
         else
             return static_cast<To>(x);
     }
