@@ -55,7 +55,8 @@ def products_of(operation, shape, flop, predicts):
         sizes, layout = product(operands[0], operands[1], results[0])
         return [(1, sizes, layout[0] + "p" if predicts and sizes[0] == 1 and layout[0] == "n" else layout)]
     if name in ("attention", "attention_gradient"):
-        (batch, length, heads, width), keys = operands[0], operands[1][1]
+        alike = [each for each in operands if len(each) == 4 and math.prod(each) > 1]  # queries first, keys and values last
+        (batch, length, heads, width), keys = alike[0], alike[-1][1]
         forward = name == "attention"
         scores, sums = (batch * heads, length, keys, width), (batch * heads, length, width, keys)
         turned = (batch * heads, keys, width, length)
@@ -91,12 +92,16 @@ ANY = row_of((1, 2, 2, 2), "nn")
 class Limits(compare.Comparison):
     """A comparison that measures the products of its rows, too."""
 
+    def wanted(self):
+        """Rows that are measured, by this run or by one that it resumes."""
+        return [row for row in self.stored["rows"] if re.search(self.o.only, row) and self.measured(row)]
+
     def set_up(self, rows):
-        super().set_up([*rows, ANY])
+        super().set_up([*rows, *self.wanted(), ANY])
 
     def run(self):
         super().run()
-        for row in [row for row in self.stored["rows"] if re.search(self.o.only, row) and self.measured(row)]:
+        for row in self.wanted():
             if "calls" not in self.stored["rows"][row][contestants.REFERENCE]:
                 self.add_products(row)
 

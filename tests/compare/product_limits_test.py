@@ -40,7 +40,7 @@ class Products(unittest.TestCase):
         q, flop = "f32[2,128,4,64]", 2 * 2 * 4 * 128 * 128 * 64
         forward = of("attention", f"{q} {q} {q} f32[1,1,1,1] -> f32[65536]", 2 * flop)
         self.assertEqual(forward, [(1, (8, 128, 128, 64), "nt"), (1, (8, 128, 64, 128), "nn")])
-        hidden = of("attention_gradient", f"{q} {q} {q} -> f32[65536]", 5 * flop / 2)
+        hidden = of("attention_gradient", f"f32[65536] {q} {q} {q} f32[1,1,1,1] -> f32[65536]", 5 * flop / 2)
         self.assertEqual((len(hidden), {times for times, *_ in hidden}), (5, {0.5}))
 
     def test_other_calls_have_none(self):
