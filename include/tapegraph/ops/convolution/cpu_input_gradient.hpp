@@ -96,6 +96,16 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
                 const std::int64_t panel_row = depth * layout.width(panel);
                 const auto& kernel = kernels.run[layout.vectors(panel) - 1];
                 job.columns = layout.columns(panel);
+                // The pixels of dy from which a kernel column of this panel reaches the block; where the others
+                // would go is padding.
+                const std::int64_t begin = panel * 2 * kernels.lanes, end = begin + job.columns - 1;
+                const std::int64_t furthest = plan.runs == 1 ? end / channels : run,
+                                   nearest = plan.runs == 1 ? begin / channels : run;
+                const std::int64_t from_left = column0 + g.pad_left;
+                const std::int64_t j0 = std::clamp<std::int64_t>(
+                    -floor_divide(furthest * g.dilation_width - from_left, g.stride_width), first, last);
+                const std::int64_t j1 = std::clamp<std::int64_t>(
+                    floor_divide(from_left + columns - 1 - nearest * g.dilation_width, g.stride_width) + 1, j0, last);
                 job.walk.b_skip = (step - 1) * panel_row;
                 for (std::int64_t i = 0; i < rows; ++i) {
                     const std::int64_t row = row0 + i + g.pad_top;
@@ -114,10 +124,10 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
                     if (count <= 0 || i_dy < 0) continue;
                     job.walk.outer = std::min(count, i_dy / back + 1);
                     job.b = b + u * panel_row;
-                    const T* a = dy + (image * g.out_height + i_dy) * dy_row + first * g.out_channels + group * depth;
-                    T* c = buffer + i * buffer_row + run * g.dilation_width * channels + group * g.group_in() +
-                           panel * 2 * kernels.lanes;
-                    for_tiles(last - first, kernels.rows, [&](std::int64_t from, std::int64_t tile_rows) {
+                    const T* a = dy + (image * g.out_height + i_dy) * dy_row + j0 * g.out_channels + group * depth;
+                    T* c = buffer + i * buffer_row + run * g.dilation_width * channels + group * g.group_in() + begin +
+                           (j0 - first) * job.c_row;
+                    for_tiles(j1 - j0, kernels.rows, [&](std::int64_t from, std::int64_t tile_rows) {
                         job.a = a + from * job.a_row;
                         job.c = c + from * job.c_row;
                         kernel[tile_rows - 1](job);
@@ -154,18 +164,17 @@ void pack_gradient_filters(const convolution_geometry& g, const T* w, T* packed)
     const detail::input_gradient_plan plan(g);
     const panel_layout layout{plan.run_columns, active_tile_kernels<T>().lanes};
     const std::int64_t depth = g.group_out(), k = g.kernel_height * depth;
-    parallel_for(g.groups * plan.runs * layout.count(),
-                 detail::worth_threads(static_cast<double>(k * plan.runs * plan.run_columns * g.groups)),
-                 [&](std::int64_t p) {
-                     const std::int64_t panel = p % layout.count(), run = p / layout.count() % plan.runs;
-                     const std::int64_t group = p / layout.count() / plan.runs;
-                     T* to = packed + (group * plan.runs + run) * layout.size(k) + layout.offset(panel, k);
-                     const T* from = w + run * plan.run_columns * g.out_channels + group * depth;
-                     for (std::int64_t u = 0; u < g.kernel_height; ++u)
-                         pack_panel(to + u * depth * layout.width(panel), layout, panel,
-                                    from + u * g.kernel_width * g.group_in() * g.out_channels, g.out_channels, true,
-                                    depth);
-                 });
+    parallel_for(
+        g.groups * plan.runs * layout.count(),
+        detail::worth_threads(static_cast<double>(k * plan.runs * plan.run_columns * g.groups)), [&](std::int64_t p) {
+            const std::int64_t panel = p % layout.count(), run = p / layout.count() % plan.runs;
+            const std::int64_t group = p / layout.count() / plan.runs;
+            T* to = packed + (group * plan.runs + run) * layout.size(k) + layout.offset(panel, k);
+            const T* from = w + run * plan.run_columns * g.out_channels + group * depth;
+            for (std::int64_t u = 0; u < g.kernel_height; ++u)
+                pack_panel(to + u * depth * layout.width(panel), layout, panel,
+                           from + u * g.kernel_width * g.group_in() * g.out_channels, g.out_channels, true, depth);
+        });
 }
 
 /// Computes dx from dy and filters packed by pack_gradient_filters. The workspace holds
