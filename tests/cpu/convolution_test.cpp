@@ -255,6 +255,27 @@ TEST_CASE("convolution: sizes") {
     check_everywhere<float>({3, 2, 3, 5, 7, 5, 2, 3, 17, 1, 1, 3, 2});
 }
 
+TEST_CASE("convolution: kernel columns one by one, without the padding that they read") {
+    // batch, in height, width, channels, kernel, out height, width, channels, stride, padding, dilation, groups
+    check_everywhere<float>({2, 7, 7, 67, 3, 3, 7, 7, 37, 1, 1, 2, 2, 2, 2});
+    check_everywhere<float>({1, 5, 9, 131, 3, 5, 5, 9, 67, 1, 1, 1, 2, 1, 1});    // contiguous kernel rows
+    check_everywhere<float>({1, 6, 11, 64, 3, 3, 3, 6, 33, 2, 2, 3, 3, 3, 3});    // strides
+    check_everywhere<float>({3, 6, 7, 114, 3, 3, 6, 7, 70, 1, 1, 2, 2, 2, 2, 2}); // groups, panels that end within them
+    check_everywhere<float>({1, 4, 3, 100, 2, 4, 4, 3, 17, 1, 1, 1, 7, 1, 4});    // outputs of no, one and two columns,
+    check_everywhere<float>({1, 3, 3, 90, 3, 3, 3, 11, 20, 1, 1, 1, 7, 1, 3});    // none that all outputs read
+    check_everywhere<float>({1, 4, 300, 36, 3, 3, 4, 300, 5, 1, 1, 1, 90, 1, 90}); // rows of two blocks
+    check_everywhere<float>({1, 5, 9, 500, 3, 3, 5, 9, 35, 1, 1, 2, 2, 2, 2});     // k in several chunks
+    check_everywhere<double>({1, 6, 7, 70, 3, 3, 6, 7, 19, 1, 1, 2, 2, 2, 2});
+    CHECK(cpu::detail::forward_plan({8, 14, 14, 256, 3, 3, 14, 14, 256, 1, 1, 2, 2, 2, 2}).by_columns);
+    CHECK(!cpu::detail::forward_plan({8, 56, 56, 64, 3, 3, 56, 56, 64, 1, 1, 1, 1}).by_columns);
+    // A last output of a row that a pooling ignores does not decide.
+    for (const std::int64_t width : {4, 6, 8, 14, 20, 44, 46, 48}) {
+        geometry even{1, 9, width + 1, 96, 3, 3, 9, width, 8, 1, 1, 2, 2, 2, 2}, odd = even;
+        odd.out_width = width + 1;
+        CHECK(cpu::detail::forward_plan(even).by_columns == cpu::detail::forward_plan(odd).by_columns);
+    }
+}
+
 TEST_CASE("convolution: k in several chunks") {
     // One kernel row is 3 * 700 numbers and fills more than a panel's share of L2.
     check_everywhere<float>({1, 5, 7, 700, 5, 3, 1, 5, 35});

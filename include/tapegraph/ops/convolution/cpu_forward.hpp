@@ -23,6 +23,7 @@ struct forward_plan {
     std::int64_t block_height, block_width;
     std::int64_t blocks_down, blocks_across;
     image_window window; // size of the input that a block needs; its position depends on the block
+    bool by_columns;     // kernel columns are summed one by one, each for the outputs that read no padding through it
 
     explicit forward_plan(const convolution_geometry& g) {
         // About 128 pixels: enough to reuse a panel fetched from L3, few enough to divide evenly
@@ -34,6 +35,27 @@ struct forward_plan {
         blocks_down = divide_up(g.out_height, std::max<std::int64_t>(1, block_height));
         window = {0, 0, (block_height - 1) * g.stride_height + g.span_height(),
                   (block_width - 1) * g.stride_width + g.span_width()};
+        // It pays where the products saved take longer than adding the columns' sums to one another, of which each counts
+        // as `to_add` products. A last output of a row that a pooling of 2 by 2 ignores does not decide.
+        constexpr std::int64_t to_add = 20;
+        convolution_geometry even = g;
+        even.out_width = std::max<std::int64_t>(1, g.out_width / 2 * 2);
+        std::int64_t padding = 0;
+        for (std::int64_t v = 0; v < g.kernel_width; ++v) padding += even.out_width - inside(even, v).count();
+        by_columns = padding * g.kernel_height * g.group_in() > to_add * g.kernel_width * even.out_width;
+    }
+
+    /// Outputs [first, last) of a row.
+    struct outputs {
+        std::int64_t first, last;
+        std::int64_t count() const { return last - first; }
+    };
+    /// Those that read a pixel of the image, and no padding, through kernel column v.
+    static outputs inside(const convolution_geometry& g, std::int64_t v) {
+        const std::int64_t at = v * g.dilation_width - g.pad_left;
+        const std::int64_t first = std::clamp<std::int64_t>(-floor_divide(at, g.stride_width), 0, g.out_width);
+        const std::int64_t last = floor_divide(g.in_width - 1 - at, g.stride_width) + 1;
+        return {first, std::clamp<std::int64_t>(last, first, g.out_width)};
     }
 };
 
@@ -89,41 +111,35 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
 
     tile_job<T> job{};
     job.walk.a_outer = g.dilation_height * source_row;
-    job.walk.middle = g.row_is_contiguous() ? 1 : g.kernel_width;
     job.walk.a_middle = g.dilation_width * channels;
     job.a_row = g.stride_width * channels;
     job.c_row = g.out_channels;
 
     const T* const first_of_all =
         packed + first_panel / layout.count() * layout.size(k) + layout.offset(first_panel % layout.count(), k);
-
-    // Panels of all groups are numbered consecutively. Adds `count` kernel rows from u on; of a
-    // contiguous one, from v to `end`.
-    const auto add = [&](std::int64_t p, std::int64_t u, std::int64_t count, std::int64_t v, std::int64_t end) {
-        const std::int64_t group = p / layout.count(), panel = p % layout.count();
-        const std::int64_t channel = group * g.group_out() + panel * 2 * kernels.lanes, at = u * row_k + v;
-        const bool last = u + count == g.kernel_height && end == row_k;
+    const bool by_columns = w == nullptr && plan.by_columns;
+    const auto pixels_of = [&](std::int64_t v) -> forward_plan::outputs {
+        const auto all = forward_plan::inside(g, v);
+        return {std::clamp<std::int64_t>(all.first - column0, 0, columns),
+                std::clamp<std::int64_t>(all.last - column0, 0, columns)};
+    };
+    // Panels of all groups are numbered consecutively. Adds `count` kernel rows from u on; of a contiguous one, from
+    // `from` to `end`.
+    const auto add = [&](std::int64_t p, std::int64_t u, std::int64_t count, std::int64_t from, std::int64_t end) {
+        const std::int64_t group = p / layout.count(), panel = p % layout.count(), width = layout.width(panel);
+        const std::int64_t channel = group * g.group_out() + panel * 2 * kernels.lanes;
+        const bool last = u + count == g.kernel_height;
         job.columns = layout.columns(panel);
-        job.walk.outer = count;
-        job.walk.inner = g.row_is_contiguous() ? end - v : depth;
-        if (w != nullptr && job.columns == layout.width(panel)) {
-            job.b = w + at * g.out_channels + channel;
-            job.walk.b_inner = g.out_channels;
-            job.b_ahead = last ? 0 : (end - v) * g.out_channels;
-        } else {
-            job.b = packed + group * layout.size(k) + layout.offset(panel, k) + at * layout.width(panel);
-            job.walk.b_inner = job.b_ahead = 0;
-        }
-        job.accumulate = at > 0;
-        job.bias = last && epilogue.bias != nullptr ? epilogue.bias + channel : nullptr;
-        job.relu = last && epilogue.relu;
+        const bool in_place = w != nullptr && job.columns == width;
+        const T* const filters = in_place
+                                     ? w + u * row_k * g.out_channels + channel
+                                     : packed + group * layout.size(k) + layout.offset(panel, k) + u * row_k * width;
+        job.walk.b_inner = in_place ? g.out_channels : 0;
+        const auto& run = kernels.run[layout.vectors(panel) - 1];
         // What follows in memory comes next; after the last panel the first one, for the next block. The tiles
         // fetch it into L2, each a part of it.
-        const std::int64_t size = count * row_k * layout.width(panel);
-        const T* ahead = last && p + 1 == last_panel ? first_of_all : job.b + size;
-        std::int64_t left = w != nullptr ? 0 : size;
-        const auto& run = kernels.run[layout.vectors(panel) - 1];
-        const T* const filters = job.b;
+        std::int64_t left = w != nullptr ? 0 : count * row_k * width;
+        const T* ahead = last && p + 1 == last_panel ? first_of_all : filters + left;
         for (std::int64_t i = 0; i < rows; ++i) {
             // The kernel rows within the image; where there are none, one of zeros.
             const std::int64_t top = window.row + i * g.stride_height, below = g.in_height - top, end_u = u + count;
@@ -131,20 +147,34 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
             const std::int64_t outside = below > 0 ? divide_up(below, g.dilation_height) : 0;
             const std::int64_t begin = std::max(u, std::min(inside, end_u - 1));
             const std::int64_t stop = std::min(end_u, std::max(outside, begin + 1));
-            const std::int64_t depth_of_tile = (stop - begin) * row_k;
             job.walk.outer = stop - begin;
-            job.b = w != nullptr ? filters : filters + (begin - u) * row_k * layout.width(panel);
-            const T* a = source + (i * g.stride_height + begin * g.dilation_height) * source_row + group * depth + v;
-            T* c = y + ((image * g.out_height + row0 + i) * g.out_width + column0) * g.out_channels + channel;
-            for_tiles(columns, kernels.rows, [&](std::int64_t first, std::int64_t tile) {
-                job.a = a + first * job.a_row;
-                job.c = c + first * g.out_channels;
-                job.a_ahead = left > 0 ? ahead : nullptr;
-                run[tile - 1](job);
-                ahead += tile * depth_of_tile;
-                left -= tile * depth_of_tile;
-                job.b_ahead = 0; // once is enough
-            });
+            for (std::int64_t v = 0; v < (by_columns ? g.kernel_width : 1); ++v) {
+                const std::int64_t at = by_columns ? v * depth : from, size = by_columns ? depth : end - from;
+                const auto pixels = by_columns ? pixels_of(v) : forward_plan::outputs{0, columns};
+                const bool complete = last && at + size == row_k;
+                job.walk.middle = by_columns || g.row_is_contiguous() ? 1 : g.kernel_width;
+                job.walk.inner = by_columns || !g.row_is_contiguous() ? depth : size;
+                job.walk.b_skip = (row_k - size) * width;
+                job.b = filters + (in_place ? at * g.out_channels : ((begin - u) * row_k + at) * width);
+                job.b_ahead = in_place && i == 0 && !complete ? size * g.out_channels : 0;
+                job.accumulate = u > 0 || at > 0;
+                job.bias = complete && epilogue.bias != nullptr ? epilogue.bias + channel : nullptr;
+                job.relu = complete && epilogue.relu;
+                const T* a = source + (i * g.stride_height + begin * g.dilation_height) * source_row + group * depth +
+                             (by_columns ? v * job.walk.a_middle : at) + pixels.first * job.a_row;
+                T* c = y + ((image * g.out_height + row0 + i) * g.out_width + column0 + pixels.first) * g.out_channels +
+                       channel;
+                const std::int64_t depth_of_tile = (stop - begin) * size;
+                for_tiles(pixels.count(), kernels.rows, [&](std::int64_t first, std::int64_t tile) {
+                    job.a = a + first * job.a_row;
+                    job.c = c + first * g.out_channels;
+                    job.a_ahead = left > 0 ? ahead : nullptr;
+                    run[tile - 1](job);
+                    ahead += tile * depth_of_tile;
+                    left -= tile * depth_of_tile;
+                    job.b_ahead = 0; // once is enough
+                });
+            }
         }
     };
     if (w != nullptr) {
@@ -153,12 +183,31 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
             for (std::int64_t p = first_panel; p < last_panel; ++p) add(p, 0, 1, v, std::min(row_k, v + part));
         return;
     }
+    // The panels' channels of the pixels that read nothing but padding through kernel column v.
+    const auto for_others = [&](std::int64_t v, const auto& f) {
+        const auto channel_of = [&](std::int64_t p) {
+            return p / layout.count() * g.group_out() + p % layout.count() * 2 * kernels.lanes;
+        };
+        const std::int64_t channel = channel_of(first_panel), count = channel_of(last_panel) - channel;
+        const auto pixels = pixels_of(v);
+        for (std::int64_t i = 0; i < rows; ++i)
+            for (std::int64_t j = 0; j < columns; ++j)
+                if (j < pixels.first || j >= pixels.last)
+                    f(y + ((image * g.out_height + row0 + i) * g.out_width + column0 + j) * g.out_channels + channel,
+                      channel, count);
+    };
+    if (by_columns) for_others(0, [](T* to, std::int64_t, std::int64_t count) { std::fill_n(to, count, T(0)); });
     const std::int64_t kernel_rows = std::clamp<std::int64_t>(
         panel_bytes / std::max<std::int64_t>(1, row_k * 2 * kernels.lanes * static_cast<std::int64_t>(sizeof(T))), 1,
         std::max<std::int64_t>(1, g.kernel_height));
     for (std::int64_t p = first_panel; p < last_panel; ++p)
         for (std::int64_t u = 0; u == 0 || u < g.kernel_height; u += kernel_rows)
             add(p, u, std::min(kernel_rows, g.kernel_height - u), 0, row_k);
+    if (by_columns && (epilogue.bias != nullptr || epilogue.relu))
+        for_others(g.kernel_width - 1, [&](T* to, std::int64_t channel, std::int64_t count) {
+            dispatch<depthwise_epilogue_body<T>>(epilogue.bias == nullptr ? epilogue.bias : epilogue.bias + channel,
+                                                 epilogue.relu, std::int64_t{1}, count, to);
+        });
 }
 
 /// Runs what follows on a block of y that is complete.
