@@ -251,6 +251,11 @@ TEST_CASE("convolution: sizes") {
     check_everywhere<float>({2, 5, 4, 263, 3, 3, 3, 2, 70, 2, 2, 1, 1});
     check_everywhere<float>({1, 4, 6, 256, 2, 3, 4, 6, 129, 1, 1, 0, 2, 1, 2});
     check_everywhere<double>({1, 5, 5, 131, 1, 1, 3, 3, 67, 2, 2});
+    // Several chunks, each of which fetches the next one: of rows, of images, of one part and of several, with padding
+    check_everywhere<float>({1, 41, 37, 67, 1, 1, 41, 37, 131});
+    check_everywhere<float>({5, 23, 19, 129, 1, 1, 23, 19, 3});
+    check_everywhere<float>({2, 40, 33, 5, 3, 3, 40, 33, 7, 1, 1, 1, 1});
+    check_everywhere<float>({1, 1, 1700, 64, 1, 1, 1, 1700, 70}); // chunks of a row
     // Same padding on an image smaller than the kernel.
     check_everywhere<float>({3, 2, 3, 5, 7, 5, 2, 3, 17, 1, 1, 3, 2});
 }

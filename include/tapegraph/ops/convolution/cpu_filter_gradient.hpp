@@ -1,7 +1,10 @@
 #pragma once
 
+#include <tapegraph/cpu/caches.hpp>
 #include <tapegraph/ops/convolution/cpu_depthwise_filter.hpp>
 #include <tapegraph/ops/convolution/cpu_tiling.hpp>
+
+#include <array>
 
 /// The gradient with respect to w: for each kernel row u, rows are (kernel column, channel), k runs
 /// over the output pixels and columns are output channels,
@@ -71,7 +74,8 @@ struct filter_gradient_chunk {
     T* panels;
     T* windows;
     std::int64_t image = 0, images = 0, row = 0, rows = 0, column = 0, columns = 0;
-    bool direct = false; // dy is read in place: its last panel extends into the next pixel
+    bool direct = false;    // dy is read in place: its last panel extends into the next pixel
+    std::int64_t next = -1; // the chunk that follows, or -1
 
     void select(std::int64_t chunk) {
         const std::int64_t across = divide_up(g.out_width, plan.chunk_columns);
@@ -89,6 +93,41 @@ struct filter_gradient_chunk {
         direct = plan.parts > 1 && g.groups == 1 && elements_after >= 2 * kernels.lanes;
     }
     std::int64_t pixels() const { return images * rows * columns; }
+
+    /// What the chunk reads of x and of dy, where that lies together and leaves room in L2: tiles read a few numbers of
+    /// each pixel, for which the processor does not prefetch.
+    struct numbers {
+        const T* from = nullptr;
+        std::int64_t count = 0;
+    };
+    std::array<numbers, 2> reads() const {
+        if (columns != g.out_width || g.stride_height > g.span_height()) return {};
+        const std::int64_t at = row * g.stride_height - g.pad_top;
+        const std::int64_t top = std::clamp<std::int64_t>(at, 0, g.in_height);
+        const std::int64_t bottom =
+            std::clamp<std::int64_t>(at + (rows - 1) * g.stride_height + g.span_height(), top, g.in_height);
+        const std::int64_t of_x = ((images - 1) * g.in_height + bottom - top) * g.in_width * g.in_channels;
+        const std::int64_t of_dy = pixels() * g.out_channels;
+        if ((of_x + of_dy) * static_cast<std::int64_t>(sizeof(T)) > large_l2_bytes() / 3) return {};
+        return {numbers{x + (image * g.in_height + top) * g.in_width * g.in_channels, of_x}, numbers{own_dy(), of_dy}};
+    }
+    /// Part `part` of `parts` of what the next chunk reads, over `calls` of the kernel.
+    std::array<tile_fetch<T>, 2> fetch(std::int64_t part, std::int64_t parts, std::int64_t calls) const {
+        std::array<tile_fetch<T>, 2> all;
+        if (next < 0) return all;
+        filter_gradient_chunk then = *this;
+        then.select(next);
+        constexpr std::int64_t line = 64 / sizeof(T);
+        const auto reads = then.reads();
+        for (std::size_t i = 0; i < 2; ++i) {
+            const std::int64_t lines = divide_up(reads[i].count, line), first = lines * part / parts;
+            all[i].from = reads[i].from + first * line;
+            all[i].lines = lines * (part + 1) / parts - first;
+            all[i].step = line;
+            all[i].at_once = divide_up(all[i].lines, calls * divide_up(pixels(), tile_job<T>::pause));
+        }
+        return all;
+    }
     // The chunk's pixels of dy are contiguous.
     const T* own_dy() const { return dy + ((image * g.out_height + row) * g.out_width + column) * g.out_channels; }
     panel_layout layout() const { return {g.group_out(), kernels.lanes}; }
@@ -136,8 +175,8 @@ struct filter_gradient_chunk {
             std::memcpy(to, from, 32);
     }
 
-    /// A tile's numbers of x, [pixel, row]. Pixels a KiB apart share a few sets of the first-level cache, and
-    /// every panel would read them from the second.
+    /// A tile's numbers of x, [pixel, row]. Pixels 256 bytes or more apart share some sets of the first-level cache,
+    /// pixels a KiB apart a few, and every panel would read them from the second.
     static constexpr std::int64_t most_pixels = 800;
     void gather(T* to, const T* from, std::int64_t count) const {
         const bool padded = plan.padded(g);
@@ -161,7 +200,7 @@ struct filter_gradient_chunk {
 
     /// Tiles of one (group, kernel row, run): rows [begin, end) of the run, all columns.
     void multiply(std::int64_t group, std::int64_t u, std::int64_t run, std::int64_t begin, std::int64_t end, T* dw,
-                  bool accumulate) const {
+                  bool accumulate, std::int64_t part, std::int64_t parts) const {
         const image_window window = plan.window(g);
         const bool padded = plan.padded(g);
         const std::int64_t channels = g.in_channels;
@@ -185,9 +224,10 @@ struct filter_gradient_chunk {
             source + u * g.dilation_height * source_row + run * g.dilation_width * channels + group * g.group_in();
         T* c = dw + (u * g.kernel_width * g.group_in() + run * plan.run_rows) * g.out_channels + group * g.group_out();
         const T* b = panels + group * panels_of.size(pixels());
-        const bool scattered = panels_of.count() >= 4 &&
-                               job.walk.a_inner * static_cast<std::int64_t>(sizeof(T)) >= 1024 &&
-                               pixels() <= most_pixels;
+        auto later = fetch(part, parts, divide_up(end - begin, kernels.rows) * panels_of.count());
+        for (std::size_t i = 0; i < 2; ++i) job.later[i] = later[i].lines > 0 ? &later[i] : nullptr;
+        const std::int64_t apart = job.walk.a_inner * static_cast<std::int64_t>(sizeof(T));
+        const bool scattered = apart >= 256 && panels_of.count() >= (apart < 1024 ? 4 : 2) && pixels() <= most_pixels;
         alignas(64) T together[tile_kernels<T>::most_rows * most_pixels];
         for_tiles(end - begin, kernels.rows, [&](std::int64_t first, std::int64_t count) {
             job.a = a + begin + first;
@@ -241,11 +281,14 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
             const std::int64_t first = chunks * part / plan.parts, last = chunks * (part + 1) / plan.parts;
             for (std::int64_t i = first; i < last; ++i) {
                 chunk.select(i);
+                chunk.next = i + 1 < last ? i + 1 : -1;
                 for (std::int64_t task = 0; task < chunk.pack_tasks(); ++task) chunk.pack(task);
                 for (std::int64_t group = 0; group < g.groups; ++group)
                     for (std::int64_t u = 0; u < g.kernel_height; ++u)
                         for (std::int64_t run = 0; run < plan.runs; ++run)
-                            chunk.multiply(group, u, run, 0, plan.run_rows, sums + part * filters, i > first);
+                            chunk.multiply(group, u, run, 0, plan.run_rows, sums + part * filters, i > first,
+                                           (group * g.kernel_height + u) * plan.runs + run,
+                                           g.groups * g.kernel_height * plan.runs);
             }
         });
         std::copy_n(sums, filters, dw);
@@ -264,12 +307,14 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
     const std::int64_t shares = detail::divide_up(plan.run_rows, share);
     for (std::int64_t i = 0; i < chunks; ++i) {
         chunk.select(i);
+        chunk.next = i + 1 < chunks ? i + 1 : -1;
         detail::for_tasks(chunk.pack_tasks(), parallel, [&](std::int64_t task, int) { chunk.pack(task); });
-        detail::for_tasks(g.groups * g.kernel_height * plan.runs * shares, parallel, [&](std::int64_t task, int) {
+        const std::int64_t tasks = g.groups * g.kernel_height * plan.runs * shares;
+        detail::for_tasks(tasks, parallel, [&](std::int64_t task, int) {
             const std::int64_t part = task % shares, run = task / shares % plan.runs;
             const std::int64_t u = task / shares / plan.runs % g.kernel_height;
             chunk.multiply(task / shares / plan.runs / g.kernel_height, u, run, plan.run_rows * part / shares,
-                           plan.run_rows * (part + 1) / shares, dw, i > 0);
+                           plan.run_rows * (part + 1) / shares, dw, i > 0, task, tasks);
         });
     }
 }
