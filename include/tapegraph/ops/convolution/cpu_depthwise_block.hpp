@@ -4,11 +4,11 @@
 
 #include <utility>
 
-/// Forward passes and gradients by the input of depthwise convolutions with 3 x 3 kernels, and with 5 x 5 and 7 x 7 ones
-/// of stride 1, in blocks of two rows of outputs: a vector of a is read once for all taps of all outputs in the block,
-/// and of the rows of a, which the first-level cache seldom holds, most are read once for two rows of outputs. Blocks
-/// follow one another along the rows, and go through all channels, so that memory is read and written in the order in
-/// which it lies.
+/// Forward passes of depthwise convolutions with 3 x 3 and 5 x 5 kernels of stride 1 and 2 and with 7 x 7 ones of stride
+/// 1, and their gradients by the input, except that of 5 x 5 ones of stride 2, in blocks of two rows of outputs: a vector
+/// of a is read once for all taps of all outputs in the block, and of the rows of a, which the first-level cache seldom
+/// holds, most are read once for two rows of outputs. Blocks follow one another along the rows, and go through all
+/// channels, so that memory is read and written in the order in which it lies.
 ///
 /// The gradient by the input is a forward pass over images that are gone through from their last pixel: there,
 ///   dx[i, j] = sum over u, v of dy[(i + u - pad) / stride, (j + v - pad) / stride] * w[u, v]
@@ -110,10 +110,10 @@ private:
                  ...);
             } else {
                 for (std::int64_t i = std::max<std::int64_t>(0, down.a_first),
-                                  end = std::min<std::int64_t>(Taps + 1, down.a_last);
+                                  end = std::min<std::int64_t>(Taps + Stride, down.a_last);
                      i < end; ++i) {
                     const T *const from = a + i * g.a_row, *const w = g.w + c + i * Taps * g.channels;
-                    if (i == 0)
+                    if (i < Stride)
                         line<true, false>(from, w, sum, every_tap{}, every_pixel{});
                     else if (i < Taps)
                         line<true, true>(from, w, sum, every_tap{}, every_pixel{});
@@ -144,13 +144,14 @@ private:
         TG_INLINE static void tap(type& sum, const type& x, const type (&w)[filters]) {
             if constexpr (U >= 0 && U < Taps && W >= 0 && W < Taps) V::multiply_add(sum, x, w[U * Taps + W]);
         }
-        // A row of a for two rows of outputs: row i of the filter, at w, for the first, and the one before for the second.
+        // A row of a for two rows of outputs: row i of the filter, at w, for the first, and row i - Stride for the second.
         template <bool First, bool Second, std::size_t... J, std::size_t... P>
         TG_INLINE void line(const T* a, const T* w, type (&sum)[outputs], std::index_sequence<J...>,
                             std::index_sequence<P...>) const {
             type first[Taps], second[Taps];
             if constexpr (First) (V::load(first[J], w + static_cast<std::int64_t>(J) * g.channels), ...);
-            if constexpr (Second) (V::load(second[J], w + (static_cast<std::int64_t>(J) - Taps) * g.channels), ...);
+            if constexpr (Second)
+                (V::load(second[J], w + (static_cast<std::int64_t>(J) - Stride * Taps) * g.channels), ...);
             (place<First, Second, static_cast<int>(P)>(a + static_cast<std::int64_t>(P) * g.a_step, first, second, sum,
                                                        std::make_index_sequence<static_cast<std::size_t>(Columns)>{}),
              ...);
@@ -168,7 +169,7 @@ private:
                     if constexpr (Second) V::multiply_add(two, x, second[W]);
                 }
             };
-            (add(std::integral_constant<int, P - static_cast<int>(K)>{}, sum[K], sum[Columns + K]), ...);
+            (add(std::integral_constant<int, P - static_cast<int>(K) * Stride>{}, sum[K], sum[Columns + K]), ...);
         }
         template <bool Inside, int K>
         TG_INLINE void finish(T* out, type& sum, std::int64_t c) const {
@@ -202,6 +203,7 @@ auto depthwise_block_kernel(const convolution_geometry& g, bool forward) {
     if (stride == 1 && taps == 7) return of(std::integer_sequence<int, 7, 1, 1>{});
     if (stride == 2 && taps == 3)
         return forward ? of(std::integer_sequence<int, 3, 2, 1>{}) : of(std::integer_sequence<int, 3, 1, 2>{});
+    if (stride == 2 && taps == 5 && forward) return of(std::integer_sequence<int, 5, 2, 1>{});
     return kernel{};
 }
 
