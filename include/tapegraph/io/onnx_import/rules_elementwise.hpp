@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/io/onnx_import/operands.hpp>
+#include <tapegraph/io/onnx_import/gates.hpp>
 
 #include <limits>
 
@@ -230,7 +230,7 @@ inline void gelu_rule(call& c) {
 }
 inline void swish_rule(call& c) {
     const double alpha = c.number("alpha", 1);
-    activation(c, [&](const node& x) { return eval(x * sigmoid(alpha * x)); });
+    activation(c, [&](const node& x) { return swished(x, alpha); });
 }
 inline void swiglu(call& c) {
     same_types(c, 0, 2);
@@ -238,8 +238,8 @@ inline void swiglu(call& c) {
     if (!is_floating(c.type(0)) || !(c.dims(0) == c.dims(1)))
         refuse(std::string("of ") + name_of(c.type(0)) + " or of several shapes");
     const laid in = side_by_side(c, {0, 1});
-    const node swished = in_float(in.x[0], [&](const node& x) { return eval(x * sigmoid(alpha * x)); });
-    c.give_laid(0, eval(swished * in.x[1]), c.type(0), in.axes);
+    const node gate = in_float(in.x[0], [&](const node& x) { return swished(x, alpha); });
+    c.give_laid(0, eval(gate * in.x[1]), c.type(0), in.axes);
 }
 inline void prelu(call& c) {
     c.ignore("consumed_inputs");
@@ -312,7 +312,7 @@ inline std::span<const operator_rule> elementwise() {
         {"IsInf", &is_infinite},
         {"Add", TG_ONNX_BINARY(binary, x + y)},
         {"Sub", TG_ONNX_BINARY(binary, x - y)},
-        {"Mul", TG_ONNX_BINARY(binary, x * y)},
+        {"Mul", [](call& c) { binary(c, &product); }},
         {"Div", &division},
         {"Pow", &power},
         {"Mod", &modulus},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/io/onnx_import/gates.hpp>
 #include <tapegraph/io/onnx_import/recurrent_steps.hpp>
 #include <tapegraph/io/onnx_import/rules_microsoft_attention.hpp>
 #include <tapegraph/io/onnx_import/rules_microsoft_quantize.hpp>
@@ -79,12 +80,10 @@ void of_sum(call& c, const F& f) {
     if (c.has(1)) x = result_of(c, "Add", {x, c.pointer(1)});
     c.give(0, in_float(c.on.plain(*x), f), c.type(0));
 }
-inline node fast_gelu(const node& x) {
-    return eval(0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))));
-}
+inline node fast_gelu(const node& x) { return eval(gelu(x, approximate)); }
 inline void quick_gelu(call& c) {
     const double alpha = c.number("alpha", 1.702);
-    of_sum(c, [&](const node& x) -> node { return eval(x * sigmoid(alpha * x)); });
+    of_sum(c, [&](const node& x) { return swished(x, alpha); });
 }
 inline void skip_normalization(call& c, bool centered) {
     const double epsilon = c.number("epsilon", 1e-12);

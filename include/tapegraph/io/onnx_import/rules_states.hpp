@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/io/onnx_import/gates.hpp>
 #include <tapegraph/io/onnx_import/rules_attention.hpp>
 #include <tapegraph/io/onnx_import/rules_indexing.hpp>
 
@@ -88,7 +89,7 @@ inline void causal_convolution(call& c) {
     if (c.has(2)) y = eval(y + with_axis(converted(c.plain(2), c.type(2), inner), 1));
     if (activation_name != "none") {
         const node rounded = converted(converted(y, inner, type), type, inner);
-        y = eval(rounded * sigmoid(rounded));
+        y = swished(rounded);
     }
     c.give(0, converted(y, inner, type), type);
     c.give(1, part(whole, 2, x.shape()[2], taps - 1), type);
