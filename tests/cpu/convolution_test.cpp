@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -306,6 +307,43 @@ TEST_CASE("convolution: one line of few pixels, whose filters are read where the
     check_everywhere<double>({1, 1, 40, 30, 1, 20, 1, 21, 37});
     check_everywhere<float>({1, 1, 20, 12, 1, 3, 1, 16, 8, 1, 1, 0, 0, 1, 2});    // taps apart
     check_everywhere<float>({1, 1, 20, 12, 1, 3, 1, 18, 8, 1, 1, 0, 0, 1, 1, 4}); // groups
+}
+
+// Numbers whose sums round: the tile kernel's bits for one pixel, too.
+template <class T>
+void check_one_pixel(std::int64_t k, std::int64_t n) {
+    const geometry g{1, 1, 1, k, 1, 1, 1, 1, n};
+    auto x = integers<T>(k, 1), w = integers<T>(k * n, 2), bias = integers<T>(n, 3);
+    for (auto* values : {&x, &w, &bias})
+        for (auto& value : *values) value *= T(0.1);
+    poisoned packed(cpu::packed_filter_bytes<T>(g));
+    cpu::pack_filters(g, w.data(), static_cast<T*>(packed.get()));
+    for (const bool relu : {false, true})
+        for (const T* const added : {static_cast<const T*>(nullptr), static_cast<const T*>(bias.data())})
+            for (const int threads : {1, 2}) {
+                tapegraph::set_thread_count(threads);
+                poisoned workspace(cpu::convolution_workspace_bytes<T>(g, convolution_pass::forward, threads));
+                std::vector<T> y(static_cast<std::size_t>(n)), by_tiles(y);
+                cpu::convolution_forward(g, x.data(), w.data(), y.data(), workspace.get(), {added, relu});
+                cpu::convolution_forward_packed(g, x.data(), static_cast<const T*>(packed.get()), by_tiles.data(),
+                                                workspace.get(), {added, relu}, w.data());
+                INFO("k " << k << " n " << n << " relu " << relu << " threads " << threads);
+                CHECK(std::memcmp(y.data(), by_tiles.data(), y.size() * sizeof(T)) == 0);
+            }
+}
+
+TEST_CASE("convolution: one pixel, rows of filters in the order in which they lie") {
+    for (const auto set : {cpu::instruction_set::baseline, cpu::instruction_set::avx2, cpu::instruction_set::avx512}) {
+        cpu::set_instruction_set(set);
+        if (cpu::active_instruction_set() != set) continue;
+        // Less than eight rows, parts of 256 and a bit; less than a vector, whole ones, more than a strip
+        for (const std::int64_t k : {1, 7, 8, 255, 256, 257, 520})
+            for (const std::int64_t n : {1, 15, 32, 67, 512, 1155}) check_one_pixel<float>(k, n);
+        check_one_pixel<double>(300, 77);
+    }
+    tapegraph::set_thread_count(0);
+    cpu::set_instruction_set(cpu::supported_instruction_set());
+    check_everywhere<float>({1, 1, 1, 257, 1, 1, 1, 1, 515});
 }
 
 TEST_CASE("convolution: small images, which are unfolded while filters stay where they lie") {

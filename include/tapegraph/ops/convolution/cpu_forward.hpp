@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/ops/convolution/cpu_depthwise.hpp>
+#include <tapegraph/ops/convolution/cpu_one_pixel.hpp>
 #include <tapegraph/ops/convolution/cpu_tiling.hpp>
 #include <tapegraph/ops/convolution/cpu_unfolded.hpp>
 
@@ -76,6 +77,9 @@ inline convolution_geometry in_one_line(convolution_geometry g) {
     g.batch = g.in_height = g.out_height = 1;
     return g;
 }
+
+/// Rows of k that are multiplied at a time where filters stay.
+inline constexpr std::int64_t rows_in_place = 256;
 
 // A panel's share of k that stays in L2 while the pixels of a block stream past.
 inline constexpr std::int64_t panel_bytes = 512 * 1024;
@@ -178,7 +182,7 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
         }
     };
     if (w != nullptr) {
-        const std::int64_t part = equal_part(row_k, 256);
+        const std::int64_t part = equal_part(row_k, rows_in_place);
         for (std::int64_t v = 0; v < row_k; v += part)
             for (std::int64_t p = first_panel; p < last_panel; ++p) add(p, 0, 1, v, std::min(row_k, v + part));
         return;
@@ -335,6 +339,8 @@ void convolution_forward(const convolution_geometry& g, const T* x, const T* w, 
     if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
     if (detail::unfolds(g)) return detail::unfolded_forward(g, x, w, y, workspace, epilogue, kept);
     if (kept != nullptr) return convolution_forward_packed(g, x, kept, y, workspace, epilogue);
+    if (detail::filters_stay(g) && g.out_width == 1 && g.groups == 1 && detail::unfolded_plan::plain(g))
+        return detail::one_pixel_forward(x, w, y, g.in_channels, g.out_channels, detail::rows_in_place, epilogue);
     detail::workspace_cutter cut(workspace);
     detail::take_forward_scratch<T>(cut, g, thread_count());
     T* packed = cut.take<T>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes));
