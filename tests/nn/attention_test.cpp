@@ -112,8 +112,10 @@ TEST_CASE("multi_head_attention: dropout in training alone, and errors") {
     CHECK(run(true, {.num_heads = 2, .key_dim = 2, .dropout = 0.5}).to_vector() != plain);
     CHECK_THROWS_WITH_AS(run(true, {.dropout = 1}), doctest::Contains("dropout must lie in [0, 1), in scope 'a'"),
                          tg::argument_error);
-    CHECK_THROWS_WITH_AS(run(true, {.num_heads = 0}), doctest::Contains("num_heads and key_dim must be positive"),
-                         tg::argument_error);
+    for (const tg::multi_head_attention_options& o :
+         {tg::multi_head_attention_options{.num_heads = 0}, tg::multi_head_attention_options{.output_dim = -1}})
+        CHECK_THROWS_WITH_AS(run(true, o), doctest::Contains("num_heads and key_dim must be positive"),
+                             tg::argument_error);
     CHECK_THROWS_WITH_AS(tg::multi_head_attention(b.scope() / "a", x, noise<double>({2, 3}, 1), {}),
                          doctest::Contains("query and value must be [batch, time, features]"), tg::argument_error);
 }

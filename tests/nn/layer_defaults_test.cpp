@@ -1,4 +1,8 @@
+#include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/group_normalization.hpp>
+#include <tapegraph/nn/layers/gru.hpp>
+#include <tapegraph/nn/layers/recurrent.hpp>
+#include <tapegraph/nn/layers/simple_rnn.hpp>
 
 #include <nn/layer_bench.hpp>
 
@@ -8,7 +12,43 @@ namespace layer_defaults_test {
 
 using namespace nn_test;
 
+namespace {
+
+template <class Options>
+void check_recurrent_defaults() {
+    const Options o{};
+    CHECK(o.units == 1);
+    CHECK(o.activation == tg::cell_activation::tanh);
+    CHECK_FALSE(o.return_sequences);
+    CHECK_FALSE(o.go_backwards);
+    CHECK(o.use_bias);
+    CHECK(o.dropout == 0);
+    CHECK(o.recurrent_dropout == 0);
+    CHECK_FALSE(o.zero_output_for_mask);
+    CHECK_FALSE(o.recompute); // memory is not traded for time unless asked
+}
+
+} // namespace
+
+TEST_CASE("recurrent layers: defaults are Keras's") {
+    check_recurrent_defaults<tg::lstm_layer_options>();
+    check_recurrent_defaults<tg::gru_layer_options>();
+    check_recurrent_defaults<tg::simple_rnn_layer_options>();
+    CHECK(tg::lstm_layer_options{}.recurrent_activation == tg::gate_activation::sigmoid);
+    CHECK(tg::lstm_layer_options{}.unit_forget_bias);
+    CHECK(tg::gru_layer_options{}.recurrent_activation == tg::gate_activation::sigmoid);
+    CHECK(tg::gru_layer_options{}.reset_after);
+    CHECK_FALSE(tg::lstm_options{}.recompute);
+    CHECK_FALSE(tg::gru_options{}.recompute);
+    CHECK_FALSE(tg::simple_rnn_options{}.recompute);
+}
+
 TEST_CASE("defaults of layers are Keras's") {
+    const tg::embedding_options table{};
+    CHECK(table.input_dim == 1);
+    CHECK(table.output_dim == 1);
+    CHECK_FALSE(table.sparse);
+
     const tg::batch_normalization_options norm{};
     CHECK(norm.momentum == 0.99);
     CHECK(norm.epsilon == 1e-3);
@@ -47,6 +87,10 @@ TEST_CASE("numbers and switches of normalization reach what they are for") {
     near(values(
              tg::group_normalization(b.scope() / "i", x, {.groups = 1, .epsilon = 4, .center = false, .scale = false})),
          {-1, -1.0 / 3, 1.0 / 3, 1});
+    // -1: each channel of a record by itself
+    near(values(tg::group_normalization(b.scope() / "c", x,
+                                        {.groups = -1, .epsilon = 1, .center = false, .scale = false})),
+         {-2 / std::sqrt(5.0), -2 / std::sqrt(5.0), 2 / std::sqrt(5.0), 2 / std::sqrt(5.0)});
     near(values(tg::rms_normalization(b.scope() / "r", tg::tensor<double>{{3, 4}},
                                       {.epsilon = 12.5, .scale_initializer = initial})),
          {1.2, 1.6});

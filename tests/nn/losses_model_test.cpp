@@ -30,6 +30,13 @@ void check_alike(A& a, B& b) {
 
 } // namespace
 
+TEST_CASE("losses: numbers that are left out are Keras's") {
+    CHECK(tg::binary_focal_cross_entropy{}.alpha == 0.25);
+    CHECK(tg::categorical_focal_cross_entropy{}.alpha == 0.25);
+    CHECK(tg::triplet_semi_hard{}.margin == 1);
+    CHECK_FALSE(tg::triplet_semi_hard{}.squared);
+}
+
 TEST_CASE("a model with a loss with numbers, weights and metrics: both modes, and the metrics by hand") {
     const auto metrics = tg::metrics{tg::precision{.threshold = 0.4, .from_logits = true}, tg::auc{.from_logits = true},
                                      tg::f1_score{.from_logits = true}, tg::loss_mean<tg::huber>{{.delta = 0.25}}};

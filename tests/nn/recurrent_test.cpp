@@ -83,6 +83,8 @@ TEST_CASE("lstm layer: options") {
     run({.units = 1, .bias_initializer = tg::init::constant{0.5}}, true, [](const auto&, auto& variables) {
         CHECK(variables["l/bias"].template value<double>().to_vector() == std::vector<double>{0.5, 1, 0.5, 0.5});
     });
+    run({.units = 1, .use_bias = false, .bias_initializer = tg::init::normal{}}, true,
+        [](const auto&, auto& variables) { CHECK(variables.size() == 2); }); // no bias needs one that is constant
     const auto refused = [&](const tg::lstm_layer_options& o) { run(o, true, [](const auto&...) {}); };
     CHECK_THROWS_WITH_AS(refused({.units = 0}), doctest::Contains("units must be positive"), tg::argument_error);
     CHECK_THROWS_WITH_AS(refused({.dropout = 1}), doctest::Contains("dropout must lie in [0, 1)"), tg::argument_error);

@@ -17,20 +17,6 @@ using namespace nn_test;
 
 namespace {
 
-template <class Options>
-void check_recurrent_defaults() {
-    const Options o{};
-    CHECK(o.units == 1);
-    CHECK(o.activation == tg::cell_activation::tanh);
-    CHECK_FALSE(o.return_sequences);
-    CHECK_FALSE(o.go_backwards);
-    CHECK(o.use_bias);
-    CHECK(o.dropout == 0);
-    CHECK(o.recurrent_dropout == 0);
-    CHECK_FALSE(o.zero_output_for_mask);
-    CHECK_FALSE(o.recompute); // memory is not traded for time unless asked
-}
-
 const auto x = noise<double>({2, 3, 5}, 1);
 
 struct penalized_table {
@@ -46,19 +32,6 @@ struct penalized_table {
 };
 
 } // namespace
-
-TEST_CASE("recurrent layers: defaults are Keras's") {
-    check_recurrent_defaults<tg::lstm_layer_options>();
-    check_recurrent_defaults<tg::gru_layer_options>();
-    check_recurrent_defaults<tg::simple_rnn_layer_options>();
-    CHECK(tg::lstm_layer_options{}.recurrent_activation == tg::gate_activation::sigmoid);
-    CHECK(tg::lstm_layer_options{}.unit_forget_bias);
-    CHECK(tg::gru_layer_options{}.recurrent_activation == tg::gate_activation::sigmoid);
-    CHECK(tg::gru_layer_options{}.reset_after);
-    CHECK_FALSE(tg::lstm_options{}.recompute);
-    CHECK_FALSE(tg::gru_options{}.recompute);
-    CHECK_FALSE(tg::simple_rnn_options{}.recompute);
-}
 
 TEST_CASE("recurrent layers: a layer without options has one unit and gives its last state") {
     layer_bench b;
@@ -115,23 +88,12 @@ TEST_CASE("attention: defaults are Keras's, and what cannot be is refused") {
     refused({.dropout = -0.5}, "dropout must lie in [0, 1)");
 }
 
-TEST_CASE("embedding: one number for one index by default; options reach the table") {
-    const tg::embedding_options o{};
-    CHECK(o.input_dim == 1);
-    CHECK(o.output_dim == 1);
-    CHECK_FALSE(o.sparse);
+TEST_CASE("embedding: options reach the table") {
     const tg::tensor<std::int32_t> indices{{0, 2}, {1, 1}};
     layer_bench b;
     tg::embedding<double>(b.scope() / "e", indices,
                           {.input_dim = 3, .output_dim = 2, .embeddings_initializer = tg::init::constant{0.5}});
     CHECK(b["e/embeddings"].to_vector() == std::vector<double>(6, 0.5));
-    const auto refused = [&](const char* name, const tg::embedding_options& wrong) {
-        CHECK_THROWS_WITH_AS(tg::embedding<double>(b.scope() / name, indices, wrong),
-                             doctest::Contains("a sparse table has no regularizer and no constraint"),
-                             tg::argument_error);
-    };
-    refused("r", {.input_dim = 3, .sparse = true, .embeddings_regularizer = tg::regularizers::l2{0.1}});
-    refused("c", {.input_dim = 3, .sparse = true, .embeddings_constraint = tg::constraints::non_negative{}});
 }
 
 TEST_CASE("embedding: a penalty of the whole table, and a constraint of what becomes of it") {

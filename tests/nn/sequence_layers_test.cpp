@@ -1,5 +1,7 @@
+#include <tapegraph/nn/constraint.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/sequence.hpp>
+#include <tapegraph/nn/regularizer.hpp>
 
 #include <nn/layer_bench.hpp>
 
@@ -76,6 +78,11 @@ TEST_CASE("embedding: rows of its table, by indices of any type") {
         const tg::tensor<double> same = tg::embedding<double>(b.scope() / "e", whole, o);
         CHECK(same.to_vector() == y.to_vector());
     }
+    tg::embedding(b.scope() / "ruled", tg::zeros<double>({1}),
+                  {.embeddings_regularizer = tg::regularizers::l2{0.5},
+                   .embeddings_constraint = tg::constraints::non_negative{}});
+    CHECK(static_cast<bool>(b.variables["ruled/embeddings"].regularizer()));
+    CHECK(static_cast<bool>(b.variables["ruled/embeddings"].constraint()));
     // float without being asked for another type
     const tg::tensor<float> narrow = tg::embedding(b.scope() / "f", tg::zeros<std::int32_t>({2, 4}), o);
     CHECK(narrow.shape() == tg::shape{2, 4, 3});
@@ -95,6 +102,12 @@ TEST_CASE("embedding: errors") {
                          tg::argument_error);
     CHECK_THROWS_WITH_AS(run(one(0), {.input_dim = 4, .output_dim = -1}),
                          doctest::Contains("output_dim must be positive, in scope 'e'"), tg::argument_error);
+    for (const tg::embedding_options& o :
+         {tg::embedding_options{.input_dim = 4, .sparse = true, .embeddings_regularizer = tg::regularizers::l2{0.1}},
+          tg::embedding_options{
+              .input_dim = 4, .sparse = true, .embeddings_constraint = tg::constraints::non_negative{}}})
+        CHECK_THROWS_WITH_AS(run(one(0), o), doctest::Contains("a sparse table has no regularizer and no constraint"),
+                             tg::argument_error);
     CHECK_NOTHROW(run(one(3), {.input_dim = 4}));
     CHECK_THROWS_WITH_AS(run(one(4), {.input_dim = 4}), doctest::Contains("index 4 at position 0 is outside [0, 4)"),
                          tg::range_error);
