@@ -73,7 +73,7 @@ def noticed_by(number, reaching):
     while begin < len(reaching):  # one, then four, then sixteen: most are noticed by the first
         for program in dict.fromkeys(program for _, program, _ in reaching[begin:begin + size]):
             some = [(seconds, case) for seconds, of, case in reaching[begin:begin + size] if of == program]
-            text, passed = run(program, [case for _, case in some], 30 + 10 * sum(seconds for seconds, _ in some),
+            text, passed = run(program, [case for _, case in some], 5 + 4 * sum(seconds for seconds, _ in some),
                                TAPEGRAPH_MUTANT=str(number))
             if not passed:
                 case = re.search(r"^TEST CASE:\s+(.*)", text, re.M)
