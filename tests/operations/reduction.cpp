@@ -278,6 +278,7 @@ std::vector<operation> reduction_operations() {
         norms({summed(of_order(2), {{{}}, {{1}}, {{7}}, {{3, 5}}, {{0}}, {{32771}}}, 1),
                summed(of_order(2, over({0, 2}, true)), cubes, 1), summed(of_order(1, over({-1})), {{{7}}, {{3, 5}}}, 1),
                multiplied(of_order(2.5), {{{}}, {{7}}, {{3, 5}}, {{2, 513}}}, {}, 1),
+               multiplied(of_order(2.5, over({0, 2}, true)), cubes, {}, 1),
                multiplied(of_order(-1), {{{}}, {{7}}, {{3, 5}}, {{2, 513}}}, {{0.5, 2}}, 1),
                selected(of_order(infinity, over({1})), {{{3, 5}}, {{4, 2, 3}}})}),
         reduction<floating>(TG_REDUCTION(logsumexp), {-30, 30}, plain(logsumexp_of),
