@@ -43,6 +43,18 @@ TEST_CASE("recurrent layers: defaults are Keras's") {
     CHECK_FALSE(tg::simple_rnn_options{}.recompute);
 }
 
+TEST_CASE("recurrent layers: the operation has the options of the layer") {
+    const auto gates = [](const auto& o) {
+        return tg::detail::recurrent_layer_kind<std::remove_cvref_t<decltype(o)>>::operation(o);
+    };
+    for (const auto gate : {tg::gate_activation::sigmoid, tg::gate_activation::hard_sigmoid}) {
+        CHECK(gates(tg::lstm_layer_options{.recurrent_activation = gate}).recurrent_activation == gate);
+        CHECK(gates(tg::gru_layer_options{.recurrent_activation = gate}).recurrent_activation == gate);
+    }
+    for (const bool after : {false, true})
+        CHECK(gates(tg::gru_layer_options{.reset_after = after}).reset_after == after);
+}
+
 TEST_CASE("defaults of layers are Keras's") {
     const tg::embedding_options table{};
     CHECK(table.input_dim == 1);

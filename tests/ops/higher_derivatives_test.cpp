@@ -90,6 +90,11 @@ TEST_CASE("third derivatives: pooling") {
               return average_pooling2d(x[0], {.pool_size = {2, 3}, .stride = {1, 2}});
           },
           {{1, 3, 5, 2}});
+    check("lp_pooling2d",
+          [](const auto& x) {
+              return lp_pooling2d(x[0], 3, {.pool_size = {2, 3}, .stride = {1, 2}});
+          },
+          {{1, 3, 5, 2}});
 }
 
 TEST_CASE("third derivatives: movement") {
