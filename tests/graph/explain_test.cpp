@@ -17,6 +17,7 @@ namespace {
 struct small {
     static constexpr void build(trace& t) {
         const node x = batch_input(t, "x", {20}), w = variable(t, "w", {20, 10}), b = variable(t, "b", {10});
+        t.variables[0].scope = t.scopes.push_back({0, -1, "layer"});
         const node h = matmul(x, w);
         const node y = tanh(h + b) * 2;
         const node z = y + 1; // the last reader of y
@@ -52,6 +53,9 @@ TEST_CASE("explain: the most important figures come first") {
                       line = text.find("explain_test.cpp:");
     REQUIRE(calls != std::string::npos);
     CHECK(calls < product);
+    // A call of an operation belongs to the layer of its variable.
+    const std::size_t row = text.rfind('\n', product);
+    CHECK(has(text.substr(row, product - row), " layer "));
     CHECK(product < line);
     CHECK(has(text, " operations in " + std::to_string(view.steps.size()) + " calls; fused, the longest first\n"));
     CHECK(has(text, "  1 call   add, tanh, multiply"));
@@ -79,7 +83,7 @@ TEST_CASE("a plan in words") {
     CHECK(has(text, "dead nodes"));
     CHECK(has(text, "r0 = s0 + s1"));
     CHECK(has(text, "r1 = tanh(r0)"));
-    CHECK(has(text, "matmul(x, w)"));
+    CHECK(has(text, "matmul(x, layer/w)"));
     CHECK(has(text, "sum of region"));
     CHECK(has(text, "explain_test.cpp:"));
     CHECK(has(text, "b <- "));

@@ -88,6 +88,16 @@ constexpr bool rules_report_what_does_not_fit() {
     return z.id() > 0 && std::string_view(t.error.what) == "matmul: inner extents differ" && t.error.operation.empty();
 }
 
+// Of several operands the first, and the one that does not fit.
+constexpr bool of_several_operands_the_one_that_does_not_fit() {
+    trace t;
+    const node x = input(t, "x", {2, 3}), y = input(t, "y", {4, 3}), z = input(t, "z", {2, 5});
+    const node joined = tg::concat({x, y, z, y}, 0);
+    return joined.id() > 0 && std::string_view(t.error.what) == "concat: extents differ off the axis" &&
+           t.error.first.dims == shape{2, 3} && t.error.second.dims == shape{2, 5};
+}
+
+static_assert(of_several_operands_the_one_that_does_not_fit());
 static_assert(a_formula_is_one_group_sealed_at_its_end());
 static_assert(a_reduction_takes_its_formula_into_its_group());
 static_assert(numbers_take_the_type_beside_them());
