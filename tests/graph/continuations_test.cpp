@@ -87,6 +87,7 @@ struct chains {
         const node second = swish(conv2d(first, d, {.padding = tg::padding::same(), .groups = 9}) + b);
         const node third = eval(conv2d(second, point) * scale);
         output(t, "y", third + first);
+        output(t, "sums", sum(second, {1, 2}));
     }
 };
 static_assert(first_problem<chains>() == nullptr);

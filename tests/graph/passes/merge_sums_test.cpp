@@ -50,6 +50,17 @@ constexpr void written_and_summed(trace& t) {
 }
 static_assert(scheduled(written_and_summed) == shape_of_it{1, 2, 3});
 
+// What follows a depthwise convolution runs inside it, without its sum.
+template <int Groups>
+constexpr void convolved_and_summed(trace& t) {
+    const node x = batch_input(t, "x", {5, 7, 6}), w = variable(t, "w", {3, 3, 6 / Groups, 6});
+    const node y = tanh(conv2d(x, w, {.groups = Groups}));
+    output(t, "y", y);
+    output(t, "sums", sum(y, {1, 2}));
+}
+static_assert(scheduled(convolved_and_summed<1>) == shape_of_it{2, 1, 2});
+static_assert(scheduled(convolved_and_summed<6>) == shape_of_it{3, 0, 0});
+
 constexpr void other_axes(trace& t) {
     const node x = batch_input(t, "x", {4});
     output(t, "a", sum(tanh(x), 0));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/graph/passes/merge_updates.hpp>
+#include <tapegraph/ops/convolution/convolution.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
@@ -123,13 +124,28 @@ struct sum_merger {
         return false;
     }
 
+    /// Whether a step runs part by part inside the depthwise convolution before it (runtime/continuation.hpp), which a
+    /// sum cannot: in a cache the step costs a pass over memory less than merging it with the sum saves.
+    constexpr bool continues(int step) const {
+        if (step == 0) return false;
+        const step_entry &e = s.steps[step], &before = s.steps[step - 1];
+        const auto is = [&](const operation& op) { return t.nodes[before.node].is(op); };
+        if (!is(descriptor_of<convolution_op>) && !is(descriptor_of<convolution_bias_op<false>>) &&
+            !is(descriptor_of<convolution_bias_op<true>>))
+            return false;
+        for (int k = 0; k < e.inputs; ++k)
+            if (s.values[e.first_value + k] == before.node && t.same_shape(before.node, e.domain))
+                return attributes_from_words<convolution_op>(t.words_of(before.node)).groups > 1;
+        return false;
+    }
+
     constexpr bool find_host(int at) {
         constexpr int most_tried = 8; // a limit, because a value that hundreds of steps read would make this quadratic
         const step_entry& e = s.steps[at];
         for (int k = 0; !runtime::has_backend && k < e.inputs; ++k) {
             const int node = s.values[e.first_value + k], by = maker[s.alias[node]];
             if (!t.same_shape(node, e.domain)) continue;
-            if (by >= 0 && role_of[by] == region && takes(by, at)) return true;
+            if (by >= 0 && role_of[by] == region && !continues(by) && takes(by, at)) return true;
             int use = last_use[s.alias[node]];
             for (int tried = 0; use >= 0 && tried < most_tried; ++tried, use = use_before[use])
                 if (takes(use_step[use], at)) return true;
