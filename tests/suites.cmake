@@ -43,7 +43,7 @@ set(tapegraph_ci_tests
     ops/stored_windows
     # Compiled models beyond one of each kind, and every optimizer's twenty steps.
     nn/applied nn/attention nn/image_layers nn/keeps_mask nn/loss_scaling nn/loss_seams nn/mlp_float nn/normalization_seams
-    nn/optimizers_keras nn/padding nn/scales nn/scan nn/schedule_ends nn/sixteen_bit_layers nn/updates_in_one_kernel
+    nn/optimizers_keras nn/padding nn/penalties nn/scales nn/scan nn/schedule_ends nn/sixteen_bit_layers nn/updates_in_one_kernel
     # Graphs made at run time: quick has words, instructions, steps, registration and a scan.
     traced/instance traced/placed traced/scan_capture traced/scan_draws traced/scan_refusals traced/session traced/sharded
     traced/tasks traced/tools
