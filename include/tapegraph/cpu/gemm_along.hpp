@@ -39,8 +39,7 @@ private:
     static constexpr auto numbers = std::make_integer_sequence<int, quad>{};
     static constexpr auto all = std::make_integer_sequence<int, v::lanes>{};
 
-    // Columns 0 to quad - 1 and the next `quad` ones in each 32 bytes, two pieces of k in one vector: 16
-    // bytes of the first half of columns, of the next `quad` numbers of k, then those of the other half.
+    // Each 32 bytes of low[s] and high[s] are number s of `quad` columns, and behind it their number s + quad.
     template <int... S>
     TG_INLINE static void pieces(type (&b)[piece], const T* from, std::int64_t row,
                                  std::integer_sequence<int, S...> s) {
@@ -182,9 +181,9 @@ bool goes_along(const gemm_arguments<T>& g) {
            vector_bytes >= 32 && g.k * bytes >= 32;
 }
 
-/// The product `g`, summed in gemm_plan's blocks of k. 64 bytes of columns go through all of k before the next, since
-/// the processor fetches ahead what lies one behind the other. `scratch` is for copies of a matrix of fewer columns: for
-/// each thread, a block of k of 64 bytes of columns.
+/// The product `g`, summed in gemm_plan's blocks of k. 64 bytes of columns go through all of k before the
+/// next, since the processor fetches ahead what lies one behind the other. `scratch` is for copies of a
+/// matrix of fewer columns: for each thread, a block of k of 64 bytes of columns.
 template <class T>
 void gemm_along(const gemm_arguments<T>& g, std::int64_t block_k, T* scratch, bool parallel) {
     constexpr std::int64_t side = along_body<T>::side;
