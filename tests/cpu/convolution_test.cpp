@@ -231,6 +231,11 @@ TEST_CASE("convolution: depthwise, blocks of two rows") {
     check_everywhere<float>({1, 9, 21, 33, 3, 3, 5, 10, 33, 2, 2, 1, 0, 1, 1, 33});
     check_everywhere<double>({2, 9, 21, 8, 3, 3, 5, 11, 8, 2, 2, 1, 1, 1, 1, 8});
     check_everywhere<double>({2, 9, 11, 13, 5, 5, 9, 11, 13, 1, 1, 2, 2, 1, 1, 13});
+    // Channels for half a vector of AVX-512, and fewer
+    for (const std::int64_t channels : {7, 8, 11, 15, 16})
+        check_everywhere<float>({2, 7, 19, channels, 3, 3, 7, 19, channels, 1, 1, 1, 1, 1, 1, channels});
+    for (const std::int64_t channels : {3, 4, 7})
+        check_everywhere<double>({1, 5, 9, channels, 3, 3, 3, 8, channels, 1, 1, 0, 1, 1, 1, channels});
     // An output whose sum is of one tap, and one of none
     check_everywhere<float>({1, 1, 1, 16, 3, 3, 7, 5, 16, 1, 1, 4, 3, 1, 1, 16});
 }

@@ -27,6 +27,7 @@ struct depthwise_image {
     std::int64_t out_height, out_width, out_row, out_step;
     std::int64_t pad_top, pad_left;
     bool relu;
+    bool from_memory; // a is so large that it comes from memory
 };
 
 /// Not for vectors of 16 bytes in 16 registers: programs that compile their kernels need not wait for what few run.
@@ -40,9 +41,21 @@ template <class T, int Taps, int Stride, int Step>
 struct depthwise_block_body {
     template <class Isa>
     TG_INLINE static void run(const depthwise_image<T>* image, std::int64_t row) {
+        if constexpr (has_half_blocks<Isa>)
+            if (image->channels < Isa::vector_bytes / static_cast<int>(sizeof(T)))
+                return block<vector<T, Isa::vector_bytes / 2>, 8, true>::rows(*image, row);
         if constexpr (has_depthwise_blocks<Isa>)
-            block<vector<T, Isa::vector_bytes>, Isa::registers == 32 ? 8 : 4>::rows(*image, row);
+            block<vector<T, Isa::vector_bytes>,
+                  Isa::registers == 32 ? 8
+                  : Taps == 7          ? 6
+                                       : 4,
+                  (Isa::registers == 32 || Taps < 7)>::rows(*image, row);
     }
+
+    /// Half vectors for fewer channels than a vector has lanes: of the commonest kernel alone, since each takes time to
+    /// compile.
+    template <class Isa>
+    static constexpr bool has_half_blocks = Isa::vector_bytes == 64 && Taps == 3 && Stride == 1 && Step == 1;
 
 private:
     static constexpr int reach(int outputs) { return ((outputs - 1) * Stride + Taps - 1) / Step + 1; }
@@ -63,7 +76,8 @@ private:
         }
     };
 
-    template <class V, int Columns>
+    /// Held: there are registers for two rows of a filter.
+    template <class V, int Columns, bool Held>
     struct block {
         using type = typename V::type;
         static constexpr int outputs = 2 * Columns, filters = Taps * Taps;
@@ -103,6 +117,12 @@ private:
         TG_INLINE void sums(const T* a, T* out, std::int64_t c, std::index_sequence<F...>, std::index_sequence<R...>,
                             std::index_sequence<K...>) const {
             type sum[outputs] = {};
+            // With a stride hardly any row is read twice, and half a line at a time waits for each of them.
+            if constexpr (Stride == 2 && sizeof(type) < 64)
+                if (g.from_memory && c % (64 / static_cast<std::int64_t>(sizeof(T))) == 0)
+                    for (std::int64_t i = 0; i < reach(2); ++i)
+                        for (std::int64_t p = 0; p < Columns * Stride; ++p)
+                            __builtin_prefetch(a + i * g.a_row + (p + reach(Columns)) * g.a_step);
             if constexpr (Taps == 3) {
                 type w[filters];
                 (V::load(w[F], g.w + c + static_cast<std::int64_t>(F) * g.channels), ...);
@@ -149,24 +169,44 @@ private:
         TG_INLINE void line(const T* a, const T* w, type (&sum)[outputs], std::index_sequence<J...>,
                             std::index_sequence<P...>) const {
             type first[Taps], second[Taps];
-            if constexpr (First) (V::load(first[J], w + static_cast<std::int64_t>(J) * g.channels), ...);
-            if constexpr (Second)
+            if constexpr (Held && First) (V::load(first[J], w + static_cast<std::int64_t>(J) * g.channels), ...);
+            if constexpr (Held && Second)
                 (V::load(second[J], w + (static_cast<std::int64_t>(J) - Stride * Taps) * g.channels), ...);
-            (place<First, Second, static_cast<int>(P)>(a + static_cast<std::int64_t>(P) * g.a_step, first, second, sum,
+            (place<First, Second, static_cast<int>(P)>(a + static_cast<std::int64_t>(P) * g.a_step, w, first, second,
+                                                       sum,
                                                        std::make_index_sequence<static_cast<std::size_t>(Columns)>{}),
              ...);
         }
         template <bool First, bool Second, int P, std::size_t... K>
-        TG_INLINE void place(const T* a, const type (&first)[Taps], const type (&second)[Taps], type (&sum)[outputs],
-                             std::index_sequence<K...>) const {
+        TG_INLINE void place(const T* a, const T* w, const type (&first)[Taps], const type (&second)[Taps],
+                             type (&sum)[outputs], std::index_sequence<K...>) const {
             if (!across.reads(P)) return;
             type x;
             V::load(x, a);
+            // Filters that no register holds are operands in memory: g++ would load all of them, and store them again.
+            std::int64_t apart = g.channels;
+            const T* before = Second ? w - Stride * Taps * apart : w;
+            TG_IN_REGISTER(w)
+            TG_IN_REGISTER(before)
+            TG_IN_REGISTER(apart)
             const auto add = [&]<int W>(std::integral_constant<int, W>, type & one, type & two)
                 __attribute__((always_inline)) {
                 if constexpr (W >= 0 && W < Taps) {
-                    if constexpr (First) V::multiply_add(one, x, first[W]);
-                    if constexpr (Second) V::multiply_add(two, x, second[W]);
+                    type by;
+                    if constexpr (First) {
+                        if constexpr (Held)
+                            by = first[W];
+                        else
+                            V::load(by, w + W * apart);
+                        V::multiply_add(one, x, by);
+                    }
+                    if constexpr (Second) {
+                        if constexpr (Held)
+                            by = second[W];
+                        else
+                            V::load(by, before + W * apart);
+                        V::multiply_add(two, x, by);
+                    }
                 }
             };
             (add(std::integral_constant<int, P - static_cast<int>(K) * Stride>{}, sum[K], sum[Columns + K]), ...);
@@ -197,7 +237,8 @@ auto depthwise_block_kernel(const convolution_geometry& g, bool forward) {
     const bool square =
         g.kernel_width == taps && g.stride_width == stride && g.dilation_height == 1 && g.dilation_width == 1;
     if (!has_depthwise_blocks<baseline> && active_instruction_set() == instruction_set::baseline) return kernel{};
-    if (!square || g.in_channels < active_tile_kernels<T>().lanes) return kernel{};
+    const bool halves = active_instruction_set() == instruction_set::avx512 && stride == 1 && taps == 3;
+    if (!square || g.in_channels < active_tile_kernels<T>().lanes / (halves ? 2 : 1)) return kernel{};
     if (stride == 1 && taps == 3) return of(std::integer_sequence<int, 3, 1, 1>{});
     if (stride == 1 && taps == 5) return of(std::integer_sequence<int, 5, 1, 1>{});
     if (stride == 1 && taps == 7) return of(std::integer_sequence<int, 7, 1, 1>{});
@@ -226,6 +267,9 @@ bool depthwise_in_blocks(const convolution_geometry& g, bool forward, const T* a
     all.out_height = forward ? g.out_height : g.in_height;
     all.out_width = forward ? g.out_width : g.in_width;
     all.out_row = all.out_width * step;
+    constexpr std::int64_t large = std::int64_t{16} << 20; // bytes
+    all.from_memory =
+        g.batch * all.a_height * all.a_width * g.in_channels * static_cast<std::int64_t>(sizeof(T)) > large;
     all.pad_top = forward ? g.pad_top : g.pad_top + g.in_height - 1 - (g.out_height - 1) * g.stride_height;
     all.pad_left = forward ? g.pad_left : g.pad_left + g.in_width - 1 - (g.out_width - 1) * g.stride_width;
     const std::int64_t first = forward || g.stride_height == 1 ? 0 : -(all.pad_top & 1);
