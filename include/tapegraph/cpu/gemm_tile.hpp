@@ -167,11 +167,13 @@ struct tile_ahead {
 };
 
 // Accumulators, one panel row and one broadcast value share the registers: 32 of AVX-512 and of AArch64, 16 elsewhere. On AArch64
-// g++ loads many broadcast values ahead and spills accumulators from 11 rows on (tests/machines/tile_registers.py).
+// g++ loads many broadcast values ahead and spills accumulators from 11 rows on (tests/machines/tile_registers.py). Without fma,
+// whose products need registers, too, 4 rows are nearly as fast as 6, and there are fewer tiles to compile.
 template <class Isa>
-inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12
-                                 : Isa::registers == 32  ? 10
-                                                         : 6;
+inline constexpr int tile_rows = Isa::vector_bytes == 64   ? 12
+                                 : Isa::registers == 32    ? 10
+                                 : Isa::vector_bytes == 32 ? 6
+                                                           : 4;
 
 template <class Isa, class T, int Rows, int Vectors>
 struct tile {

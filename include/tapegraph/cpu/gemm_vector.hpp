@@ -71,10 +71,9 @@ private:
         typename V::type sum[sizeof...(Row)][sizeof...(Part)] = {};
         std::int64_t n = 0;
         for (; n + step <= k; n += step) (add<V, Part>(rows, sum, matrix + n, matrix_row, x + n), ...);
-        ((y[static_cast<std::int64_t>(Row) * y_stride] =
-              finished<V>(sum[Row], matrix + static_cast<std::int64_t>(Row) * matrix_row, x, n, k) +
-              (accumulate ? y[static_cast<std::int64_t>(Row) * y_stride] : T(0))),
-         ...);
+        T lane[sizeof...(Row)][step];
+        (store<V, sizeof...(Part)>(lane[Row], sum[Row]), ...);
+        finish(lane[0], sizeof...(Row), matrix + n, matrix_row, x + n, k - n, y, y_stride, accumulate);
     }
     template <class V, std::size_t Part, std::size_t... Row, class Sums>
     TG_INLINE static void add(std::index_sequence<Row...>, Sums& sum, const T* matrix, std::int64_t matrix_row,
@@ -85,13 +84,18 @@ private:
         ((V::load(a, matrix + static_cast<std::int64_t>(Row) * matrix_row + at), sum[Row][Part] += a * b), ...);
     }
     template <class V, std::size_t Parts>
-    TG_INLINE static T finished(const typename V::type (&part)[Parts], const T* m, const T* x, std::int64_t n,
-                                std::int64_t k) {
-        T lane[step], sum = 0;
+    TG_INLINE static void store(T* lane, const typename V::type (&part)[Parts]) {
         for (std::size_t p = 0; p < Parts; ++p) V::store(lane + p * V::lanes, part[p]);
-        for (const T each : lane) sum += each;
-        for (; n < k; ++n) sum += m[n] * x[n];
-        return sum;
+    }
+    // The sums' lanes, and then the last `rest` products: a loop, because eight rows side by side take long to compile.
+    TG_INLINE static void finish(const T* lane, std::size_t rows, const T* matrix, std::int64_t matrix_row, const T* x,
+                                 std::int64_t rest, T* y, std::int64_t y_stride, bool accumulate) {
+        for (std::size_t row = 0; row < rows; ++row, lane += step, matrix += matrix_row, y += y_stride) {
+            T sum = 0;
+            for (std::int64_t n = 0; n < step; ++n) sum += lane[n];
+            for (std::int64_t n = 0; n < rest; ++n) sum += matrix[n] * x[n];
+            *y = sum + (accumulate ? *y : T(0));
+        }
     }
 };
 
