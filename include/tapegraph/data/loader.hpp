@@ -6,16 +6,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 /// Iterates over a data set batch by batch. With prefetch(depth) one thread assembles batches into
@@ -119,8 +115,9 @@ private:
     std::vector<std::byte*> places_;
     std::vector<batch> ring_;
 
-    std::mutex mutex_;
-    std::condition_variable ready_, work_;
+    /// The thread and what it and the consumer wait for.
+    struct assembler;
+    std::unique_ptr<assembler> assembler_; ///< null without a thread
     std::exception_ptr failure_;
     std::atomic<bool> cancel_{false};
     std::uint64_t epoch_ = 0;
@@ -130,10 +127,24 @@ private:
     double wait_seconds_ = 0;
     read_records whole_, read_;
     bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
-    std::thread thread_; // the destructor joins it; std::jthread, which libc++ lacks before 18, would be no shorter
 };
 
+} // namespace tapegraph::data
+
 #if TG_DEFINES(data)
+
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+namespace tapegraph::data {
+
+struct loader::assembler {
+    std::mutex mutex;
+    std::condition_variable ready, work;
+    std::thread thread; // the destructor joins it; std::jthread, which libc++ lacks before 18, would be no shorter
+};
 
 TG_DEFINITION loader::loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
     if (data_.batches()) {
@@ -160,18 +171,21 @@ TG_DEFINITION loader::loader(dataset data) : data_(std::move(data)), batches_(da
             slot.data_.push_back(reinterpret_cast<const std::byte*>(slot.memory_.back().data()));
         }
     }
-    if (data_.prefetch_depth() > 0) thread_ = std::thread([this] { work(); });
+    if (data_.prefetch_depth() > 0) {
+        assembler_ = std::make_unique<assembler>();
+        assembler_->thread = std::thread([this] { work(); });
+    }
 }
 
 TG_DEFINITION loader::~loader() {
-    if (!thread_.joinable()) return;
+    if (!assembler_) return;
     {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(assembler_->mutex);
         stop_ = true;
         cancel_ = true;
     }
-    work_.notify_one();
-    thread_.join();
+    assembler_->work.notify_one();
+    assembler_->thread.join();
 }
 
 TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) {
@@ -185,10 +199,13 @@ TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) 
         wait_seconds_ = 0;
         return;
     }
-    std::unique_lock lock(mutex_);
-    cancel_ = true;
-    work_.notify_one();
-    ready_.wait(lock, [this] { return !busy_ && !requested_; });
+    std::unique_lock<std::mutex> lock;
+    if (assembler_) {
+        lock = std::unique_lock(assembler_->mutex);
+        cancel_ = true;
+        assembler_->work.notify_one();
+        assembler_->ready.wait(lock, [this] { return !busy_ && !requested_; });
+    }
     failure_ = nullptr;
     cancel_ = false;
     started_ = true;
@@ -196,9 +213,9 @@ TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) 
     produced_ = taken_ = released_ = first;
     whole_ = read_ = {};
     wait_seconds_ = 0;
-    if (thread_.joinable()) {
+    if (assembler_) {
         requested_ = true;
-        work_.notify_one();
+        assembler_->work.notify_one();
     } else {
         shuffle();
     }
@@ -206,7 +223,7 @@ TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) 
 
 TG_DEFINITION const batch* loader::next() {
     const double start = tapegraph::detail::steady_seconds();
-    const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
+    const batch* result = walk_ ? walked() : assembler_ ? take() : assemble();
     wait_seconds_ += tapegraph::detail::steady_seconds() - start;
     if (result != nullptr && data_.parts() > 1) {
         whole_.add(result->whole_);
@@ -283,22 +300,22 @@ TG_DEFINITION const batch* loader::assemble() {
 }
 
 TG_DEFINITION const batch* loader::take() {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(assembler_->mutex);
     check_started();
     if (released_ < taken_) {
         released_ = taken_;
-        work_.notify_one();
+        assembler_->work.notify_one();
     }
-    ready_.wait(lock, [this] { return produced_ > taken_ || taken_ == batches_ || failure_; });
+    assembler_->ready.wait(lock, [this] { return produced_ > taken_ || taken_ == batches_ || failure_; });
     if (produced_ > taken_) return &ring_[static_cast<std::size_t>(taken_++) % ring_.size()];
     if (failure_) std::rethrow_exception(failure_);
     return nullptr;
 }
 
 TG_DEFINITION void loader::work() {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(assembler_->mutex);
     for (;;) {
-        work_.wait(lock, [this] { return stop_ || requested_; });
+        assembler_->work.wait(lock, [this] { return stop_ || requested_; });
         if (stop_) return;
         requested_ = false;
         busy_ = true;
@@ -306,7 +323,7 @@ TG_DEFINITION void loader::work() {
         shuffle();
         lock.lock();
         while (produced_ < batches_ && !cancel_ && !failure_) {
-            work_.wait(lock, [this] {
+            assembler_->work.wait(lock, [this] {
                 return cancel_.load() || produced_ - released_ < static_cast<std::int64_t>(ring_.size());
             });
             if (cancel_) break;
@@ -323,13 +340,13 @@ TG_DEFINITION void loader::work() {
                 failure_ = std::move(failure);
             else if (!cancel_)
                 ++produced_;
-            ready_.notify_one();
+            assembler_->ready.notify_one();
         }
         busy_ = false;
-        ready_.notify_one();
+        assembler_->ready.notify_one();
     }
 }
 
-#endif
-
 } // namespace tapegraph::data
+
+#endif
