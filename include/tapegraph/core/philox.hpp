@@ -223,12 +223,13 @@ template <class Distribution, class T>
 TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const address& a) {
     constexpr std::int64_t per = per_block<T>;
     constexpr int tile = 64;
-    std::int64_t i = 0;
-    for (; i < count && (first + i) % per != 0; ++i)
-        out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
-    for (; count - i >= per * tile; i += per * tile)
-        fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
-    for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+    // One loop around single numbers, whose code is long: an incomplete tile may be at either end.
+    for (std::int64_t i = 0; i < count; ++i) {
+        if ((first + i) % per == 0)
+            for (; count - i >= per * tile; i += per * tile)
+                fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
+        if (i < count) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+    }
 }
 
 } // namespace detail

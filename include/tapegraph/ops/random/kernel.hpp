@@ -7,6 +7,7 @@
 
 namespace tapegraph::runtime {
 
+/// Numbers of a distribution; of the truncated normal one those of the normal one, from which truncate_normal continues.
 template <class T>
 struct random_body {
     template <class Isa>
@@ -31,18 +32,36 @@ struct random_body {
             for (std::int64_t i = 0; i < count; ++i) x[i] = random::exponential_of(x[i], mean);
             return;
         }
-        if (law == distribution::truncated_normal) {
-            const random::address address(state->seed, state->step, ordinal);
-            for (std::int64_t i = 0; i < count; ++i)
-                if (!(x[i] >= T(-2) && x[i] <= T(2)))
-                    x[i] = random::truncated_normal_at<T>(address, static_cast<std::uint64_t>(begin + i));
-        }
+        if (law == distribution::truncated_normal) return;
         const random::scaling<T> scaled =
             normal ? random::normal_scaling<T>(a->a, a->b) : random::uniform_scaling<T>(a->a, a->b);
         TG_SIMD
         for (std::int64_t i = 0; i < count; ++i) x[i] = scaled(x[i]);
     }
 };
+
+/// Draws what is too large once more, and scales all. Compiled for one instruction set, since most of its code is for few
+/// numbers.
+struct truncate_normal_body {
+    template <class Isa, class T>
+    TG_INLINE static void run(T* x, std::int64_t begin, std::int64_t count, const random_attributes* a,
+                              const random_state* state) {
+        const random::address address(state->seed, state->step, static_cast<std::uint32_t>(a->ordinal));
+        const random::scaling<T> scaled = random::normal_scaling<T>(a->a, a->b);
+        for (std::int64_t i = 0; i < count; ++i)
+            if (!(x[i] >= T(-2) && x[i] <= T(2)))
+                x[i] = random::truncated_normal_at<T>(address, static_cast<std::uint64_t>(begin + i));
+        TG_SIMD
+        for (std::int64_t i = 0; i < count; ++i) x[i] = scaled(x[i]);
+    }
+};
+
+template <class T>
+void fill_part(T* x, std::int64_t begin, std::int64_t count, const random_attributes* a, const random_state* state) {
+    cpu::dispatch<random_body<T>>(x, begin, count, a, state);
+    if (static_cast<distribution>(a->law) == distribution::truncated_normal)
+        cpu::on<cpu::baseline>::run<truncate_normal_body>(x, begin, count, a, state);
+}
 
 /// Calls fill(begin, count) for parts of `total` elements, in parallel above a certain size.
 template <class F>
@@ -57,9 +76,7 @@ void in_parts(std::int64_t total, const F& fill) {
 /// Writes `count` numbers of a distribution; element i depends only on i.
 template <class T>
 void fill_random(T* out, std::int64_t count, const random_attributes& a, const random_state& state) {
-    in_parts(count, [&](std::int64_t begin, std::int64_t size) {
-        cpu::dispatch<random_body<T>>(out + begin, begin, size, &a, &state);
-    });
+    in_parts(count, [&](std::int64_t begin, std::int64_t size) { fill_part(out + begin, begin, size, &a, &state); });
 }
 
 struct standard_normal_body {
@@ -102,7 +119,7 @@ struct kernel<random_op<T>, T> {
         cpu::parallel_for((count + piece - 1) / piece, count >= 8 * piece, [&](std::int64_t task) {
             alignas(64) float numbers[piece];
             const std::int64_t begin = task * piece, size = std::min(piece, count - begin);
-            cpu::dispatch<random_body<float>>(static_cast<float*>(numbers), begin, size, &wide, c.random);
+            fill_part(static_cast<float*>(numbers), begin, size, &wide, c.random);
             if (uniform) // rounding must not reach the excluded end
                 for (std::int64_t i = 0; i < size; ++i) numbers[i] = numbers[i] < most ? numbers[i] : most;
             cpu::dispatch<cpu::detail::narrow_body<T>>(out + begin, static_cast<const float*>(numbers), size);
