@@ -62,14 +62,15 @@ inline depthwise_outputs outputs_within(std::int64_t first, std::int64_t last, s
 }
 
 /// `Outputs` outputs of `pixel` channels with the same taps, `apart` elements from one another; a
-/// begins `next` elements later for each.
+/// begins `next` elements later for each. Several are compiled where blocks are.
 template <class T, int Outputs>
 struct depthwise_body {
     template <class Isa>
     TG_INLINE static void run(const depthwise_axis& rows, const depthwise_axis& columns, const T* a, std::int64_t a_row,
                               const T* b, std::int64_t b_row, std::int64_t pixel, std::int64_t next, std::int64_t apart,
                               T* out) {
-        with_vectors<Isa, Isa::vector_bytes>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
+        if constexpr (Outputs == 1 || has_depthwise_blocks<Isa>)
+            with_vectors<Isa, Isa::vector_bytes>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
     }
 
 private:
@@ -171,7 +172,7 @@ void depthwise_row(const depthwise_axis& rows, std::int64_t outputs, std::int64_
         const depthwise_axis columns = axis(j);
         if constexpr (Outputs > 1) {
             const std::int64_t end = j + (Outputs - 1) * phases;
-            if (end >= outputs) return false;
+            if (end >= outputs || !depthwise_blocks_run()) return false;
             const depthwise_axis other = axis(end);
             if (other.count != columns.count || other.first_b != columns.first_b) return false;
         }

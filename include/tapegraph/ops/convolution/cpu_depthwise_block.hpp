@@ -33,6 +33,10 @@ struct depthwise_image {
 /// Not for vectors of 16 bytes in 16 registers: programs that compile their kernels need not wait for what few run.
 template <class Isa>
 inline constexpr bool has_depthwise_blocks = Isa::vector_bytes > 16 || Isa::registers > 16;
+/// Whether the active instruction set has them.
+inline bool depthwise_blocks_run() {
+    return has_depthwise_blocks<baseline> || active_instruction_set() != instruction_set::baseline;
+}
 
 /// Two rows of outputs from `row` on,
 ///   out[i, j] = sum over u, v of a[(i * Stride + u - pad_top) / Step, (j * Stride + v - pad_left) / Step] * w[u, v].
@@ -236,9 +240,9 @@ auto depthwise_block_kernel(const convolution_geometry& g, bool forward) {
     const std::int64_t taps = g.kernel_height, stride = g.stride_height;
     const bool square =
         g.kernel_width == taps && g.stride_width == stride && g.dilation_height == 1 && g.dilation_width == 1;
-    if (!has_depthwise_blocks<baseline> && active_instruction_set() == instruction_set::baseline) return kernel{};
     const bool halves = active_instruction_set() == instruction_set::avx512 && stride == 1 && taps == 3;
-    if (!square || g.in_channels < active_tile_kernels<T>().lanes / (halves ? 2 : 1)) return kernel{};
+    if (!depthwise_blocks_run() || !square || g.in_channels < active_tile_kernels<T>().lanes / (halves ? 2 : 1))
+        return kernel{};
     if (stride == 1 && taps == 3) return of(std::integer_sequence<int, 3, 1, 1>{});
     if (stride == 1 && taps == 5) return of(std::integer_sequence<int, 5, 1, 1>{});
     if (stride == 1 && taps == 7) return of(std::integer_sequence<int, 7, 1, 1>{});

@@ -108,7 +108,7 @@ struct depthwise_nine_body {
     template <class Isa>
     TG_INLINE static void run(const convolution_geometry* geometry, const depthwise_nine_rows<T>* rows,
                               std::int64_t first, std::int64_t last) {
-        strips<Isa, Isa::vector_bytes>(*geometry, *rows, 0, first, last);
+        if constexpr (has_depthwise_blocks<Isa>) strips<Isa, Isa::vector_bytes>(*geometry, *rows, 0, first, last);
     }
 
 private:
@@ -246,7 +246,7 @@ template <class T>
 void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, T* sums, bool parallel) {
     const std::int64_t channels = g.in_channels, filters = g.kernel_height * g.kernel_width * channels;
     const std::int64_t rows = g.batch * g.out_height, parts = depthwise_parts(g);
-    const bool nine = g.kernel_height == 3 && g.kernel_width == 3;
+    const bool nine = g.kernel_height == 3 && g.kernel_width == 3 && depthwise_blocks_run();
     const bool adjacent = g.stride_width == 1 && g.dilation_width == 1;
     // Where channels need several strips of vectors, so few outputs that what the next strip reads is still near.
     const bool longest = active_instruction_set() == instruction_set::avx512;
