@@ -59,13 +59,13 @@ PROGRAMS = {
     "nn/layers/convolution": [DEFAULTS, ("nn/layers_test",), ("nn/stored_test",)],
     "nn/layers/dense": [DEFAULTS, ("nn/layers_test",)],
     "nn/layers/dropout": [DEFAULTS, ("nn/layers_test",)],
-    "nn/layers/embedding": [(SEQUENCE_DEFAULTS,), (SEQUENCE,), ("nn/sparse_embedding_test",)],
-    "nn/layers/gru": [(SEQUENCE_DEFAULTS,), ("nn/gru_test",), (SEQUENCE,)],
+    "nn/layers/embedding": [DEFAULTS, (SEQUENCE_DEFAULTS,), (SEQUENCE,), ("nn/sparse_embedding_test",)],
+    "nn/layers/gru": [DEFAULTS, (SEQUENCE_DEFAULTS,), ("nn/gru_test",), (SEQUENCE,)],
     "nn/layers/normalization": [DEFAULTS, ("nn/layers_test",), ("nn/stored_test",)],
-    "nn/layers/recurrent": [(SEQUENCE_DEFAULTS,), ("nn/recurrent_test",), (SEQUENCE,)],
+    "nn/layers/recurrent": [DEFAULTS, (SEQUENCE_DEFAULTS,), ("nn/recurrent_test",), (SEQUENCE,)],
     "nn/layers/recurrent_layer": [("nn/recurrent_test",), (SEQUENCE,), ("nn/gru_test",)],
     "nn/layers/sequence": [(SEQUENCE,)],
-    "nn/layers/simple_rnn": [(SEQUENCE_DEFAULTS,), ("nn/recurrent_test",), (SEQUENCE,)],
+    "nn/layers/simple_rnn": [DEFAULTS, (SEQUENCE_DEFAULTS,), ("nn/recurrent_test",), (SEQUENCE,)],
     "nn/optimizers/basic": [("nn/optimizers_test",)],
     "nn/layers/group_normalization": [DEFAULTS, ("nn/stored_layers_test",)],
     "ops/pooling/lp_pooling": table("pooling", "nn/stored_layers_test"),
@@ -262,13 +262,14 @@ def source_of(header, include=INCLUDE):
         return file.read()
 
 
-def common_mutants(trees):
-    """The changes that can be chosen when a program runs and that all of these checkouts have: for each checkout its own, in one
-    order. Lines may differ, and headers that one does not have are left out; of equal changes of a header all or none count."""
+def common_mutants(trees, headers):
+    """The changes of these headers that can be chosen when a program runs and that all of these checkouts have: for each checkout
+    its own, in one order. Lines may differ, and headers that one does not have are left out; of equal changes of a header all or
+    none count."""
     found = []
     for tree in trees:
         include, by_text = os.path.join(tree, "include", "tapegraph"), {}
-        for header in PROGRAMS:
+        for header in headers:
             if os.path.exists(os.path.join(include, header + ".hpp")):
                 for m in mutants_of(header, include):
                     by_text.setdefault((header, m.what), []).append(m)

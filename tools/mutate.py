@@ -181,7 +181,7 @@ def try_built(folder, options):
 def write_trees(trees, options):
     """Puts the changes that all these checkouts have, or a sample, into the headers of each, and a list of them beside it; what
     their tests assert when they are compiled becomes test cases."""
-    of_each = common_mutants(trees)
+    of_each = common_mutants(trees, options.headers or PROGRAMS)
     numbers = [n for n, m in enumerate(of_each[0]) if re.search(options.only, m.label)]
     numbers = sorted(sampled(numbers, options))
     for tree, mutants in zip(trees, of_each):
@@ -249,11 +249,11 @@ def main():
         return try_suite(options.suite, options, sampled)
     if options.built:
         return try_built(options.built, options)
-    if options.tree:
-        return write_trees(options.tree, options)
     for header in options.headers:
         if header not in PROGRAMS:
             sys.exit(f"no test programs are known of '{header}': add a line to PROGRAMS")
+    if options.tree:
+        return write_trees(options.tree, options)
     mutants = [m for h in options.headers or PROGRAMS for m in mutants_of(h)]
     mutants = [m for m in mutants if re.search(options.only, m.label)]
     if not options.build:
