@@ -1996,6 +1996,10 @@ template <sequence R>
 constexpr std::size_t length(const R& r) {
  return static_cast<std::size_t>(r.size());
 }
+template <class R>
+constexpr decltype(auto) element(R& r, std::size_t i) {
+ return r[static_cast<decltype(r.size())>(i)];
+}
 template <class R, class Make>
 auto mapped_sequence(const R& like, const Make& make) {
  using V = std::remove_cvref_t<decltype(make(like[0]))>;
@@ -2003,8 +2007,8 @@ auto mapped_sequence(const R& like, const Make& make) {
  if constexpr (requires { result.resize_like(like); })
   result.resize_like(like);
  else if constexpr (requires { result.resize(like.size()); })
-  result.resize(like.size());
- for (std::size_t i = 0; i < length(like); ++i) result[i] = make(like[i]);
+  result.resize(static_cast<decltype(result.size())>(like.size()));
+ for (std::size_t i = 0; i < length(like); ++i) element(result, i) = make(element(like, i));
  return result;
 }
 template <class Make, class R>
@@ -2056,7 +2060,7 @@ auto mapped_structure(const Make& make, const R& r) {
 template <class F, class R>
 void for_each_number(const F& f, const R& r) {
  if constexpr (sequence<R>)
-  for (std::size_t i = 0; i < length(r); ++i) for_each_number(f, r[i]);
+  for (std::size_t i = 0; i < length(r); ++i) for_each_number(f, element(r, i));
  else if constexpr (detail::is_tuple<R>)
   std::apply([&](const auto&... each) { (for_each_number(f, each), ...); }, r);
  else if constexpr (requires { r.parts(); })
@@ -6954,7 +6958,7 @@ tensor<T> result_tensor(const Y& y) {
   if constexpr (requires { y.shape(); }) dims = y.shape();
   auto t = tensor<T>::uninitialized(dims);
   T* const to = t.mutable_data();
-  for (std::size_t i = 0; i < length(y); ++i) to[i] = static_cast<T>(y[i]);
+  for (std::size_t i = 0; i < length(y); ++i) to[i] = static_cast<T>(element(y, i));
   return t;
  } else {
   return tensor<T>(static_cast<T>(y));
@@ -7160,7 +7164,7 @@ number_tensor<N> shaped(const X& x) {
  if constexpr (sequence<X>) {
   std::vector<N> numbers;
   numbers.reserve(length(x));
-  for (std::size_t i = 0; i < length(x); ++i) numbers.push_back(N(x[i]));
+  for (std::size_t i = 0; i < length(x); ++i) numbers.push_back(N(element(x, i)));
   if constexpr (requires { x.shape(); })
    return {x.shape(), std::move(numbers)};
   else
@@ -18180,6 +18184,131 @@ inline std::span<const operator_rule> attentions() {
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_ELEMENTWISE_HPP
 // -- tapegraph/io/onnx_import/rules_elementwise.hpp
 
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_GATES_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_GATES_HPP
+// -- tapegraph/io/onnx_import/gates.hpp
+
+#include <bit>
+#include <cmath>
+
+/// Gated activations in files that have no operator for them: exporters, ours among them, write x sigmoid(x) and both
+/// forms of gelu as the operators of their formulas. The library's operations round less, and take half of the time of
+/// the sigmoid alone.
+
+namespace tapegraph::io::onnx_import {
+
+/// A product in a trace as a number times values.
+class factors {
+public:
+ factors(const ir::trace& t, int of) : t_(t) { collect(of); }
+ factors(const ir::trace& t, int a, int b) : t_(t) {
+  collect(a);
+  collect(b);
+ }
+ int values() const { return count_; }
+ int value(int k) const { return value_[k]; }
+ /// Files have numbers in float, often as the reciprocal of another one.
+ bool times(double number) const { return std::abs(number_ - number) <= 1e-6 * number; }
+ /// Whether this is a number times x^exponent.
+ bool is_power(int x, int exponent) const {
+  for (int k = 0; k < count_ && k < most; ++k)
+   if (value_[k] != x) return false;
+  return count_ == exponent;
+ }
+ static bool is_number(const ir::trace& t, int id, double& number) {
+  if (!t.is(id, ir::descriptor_of<ir::constant_op>)) return false;
+  number = std::bit_cast<double>(t.words_of(id)[0]);
+  return true;
+ }
+
+private:
+ static constexpr int most = 3, most_nodes = 12;
+
+ void collect(int id) {
+  double number = 0;
+  if (++nodes_ > most_nodes || count_ > most) {
+   count_ = most + 1;
+  } else if (t_.is(id, ir::descriptor_of<multiply_op>)) {
+   collect(t_.argument(id, 0));
+   collect(t_.argument(id, 1));
+  } else if (t_.is(id, ir::descriptor_of<divide_op>) && is_number(t_, t_.argument(id, 1), number)) {
+   collect(t_.argument(id, 0));
+   number_ /= number;
+  } else if (t_.is(id, ir::descriptor_of<pow_op>) && is_number(t_, t_.argument(id, 1), number) && number == 3) {
+   for (int k = 0; k < 3; ++k) collect(t_.argument(id, 0));
+  } else if (is_number(t_, id, number)) {
+   number_ *= number;
+  } else {
+   if (count_ < most) value_[count_] = id;
+   ++count_;
+  }
+ }
+
+ const ir::trace& t_;
+ double number_ = 1;
+ int value_[most]{}, count_ = 0, nodes_ = 0;
+};
+
+namespace gates {
+
+/// y of 1 + y, or -1.
+inline int added_to_one(const ir::trace& t, int id) {
+ double number = 0;
+ for (int k = 0; k < 2 && t.is(id, ir::descriptor_of<add_op>); ++k)
+  if (factors::is_number(t, t.argument(id, k), number) && number == 1) return t.argument(id, 1 - k);
+ return -1;
+}
+/// Whether a value is x + 0.044715 x^3.
+inline bool is_cubic(const ir::trace& t, int id, int x) {
+ for (int k = 0; k < 2 && t.is(id, ir::descriptor_of<add_op>); ++k) {
+  if (t.argument(id, k) != x) continue;
+  const factors cube(t, t.argument(id, 1 - k));
+  if (cube.times(0.044715) && cube.is_power(x, 3)) return true;
+ }
+ return false;
+}
+inline bool is_sigmoid_of(const ir::trace& t, int gate, int x) {
+ return t.is(gate, ir::descriptor_of<sigmoid_op>) && t.argument(gate, 0) == x;
+}
+/// Whether a gate is 1 + erf(x / sqrt 2).
+inline bool is_normal(const ir::trace& t, int gate, int x) {
+ const int inner = added_to_one(t, gate);
+ if (inner < 0 || !t.is(inner, ir::descriptor_of<erf_op>)) return false;
+ const factors u(t, t.argument(inner, 0));
+ return u.times(0.7071067811865476) && u.is_power(x, 1);
+}
+/// Whether a gate is 1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)).
+inline bool is_normal_by_tanh(const ir::trace& t, int gate, int x) {
+ const int inner = added_to_one(t, gate);
+ if (inner < 0 || !t.is(inner, ir::descriptor_of<tanh_op>)) return false;
+ const factors u(t, t.argument(inner, 0));
+ return u.times(0.7978845608028654) && u.values() == 1 && is_cubic(t, u.value(0), x);
+}
+}
+
+/// x y, or the gated activation that this product completes.
+inline node product(const node& x, const node& y) {
+ ir::trace& t = x.owner();
+ if (x.type() == dtype::f32 || x.type() == dtype::f64) {
+  if (gates::is_sigmoid_of(t, y.id(), x.id())) return eval(swish(x));
+  if (gates::is_sigmoid_of(t, x.id(), y.id())) return eval(swish(y));
+  const factors all(t, x.id(), y.id());
+  for (int k = 0; k < 2 && all.values() == 2 && all.times(0.5); ++k) {
+   const node of(&t, all.value(k));
+   if (gates::is_normal(t, all.value(1 - k), of.id())) return eval(gelu(of));
+   if (gates::is_normal_by_tanh(t, all.value(1 - k), of.id())) return eval(gelu(of, approximate));
+  }
+ }
+ return eval(x * y);
+}
+
+/// x sigmoid(alpha x)
+inline node swished(const node& x, double alpha = 1) {
+ return alpha == 1 ? node(eval(swish(x))) : node(eval(x * sigmoid(alpha * x)));
+}
+}
+#endif
+
 #include <limits>
 
 /// Elementwise operators. Formulas are those of the operators' pages (onnx.ai/onnx/operators).
@@ -18407,7 +18536,7 @@ inline void gelu_rule(call& c) {
 }
 inline void swish_rule(call& c) {
  const double alpha = c.number("alpha", 1);
- activation(c, [&](const node& x) { return eval(x * sigmoid(alpha * x)); });
+ activation(c, [&](const node& x) { return swished(x, alpha); });
 }
 inline void swiglu(call& c) {
  same_types(c, 0, 2);
@@ -18415,8 +18544,8 @@ inline void swiglu(call& c) {
  if (!is_floating(c.type(0)) || !(c.dims(0) == c.dims(1)))
   refuse(std::string("of ") + name_of(c.type(0)) + " or of several shapes");
  const laid in = side_by_side(c, {0, 1});
- const node swished = in_float(in.x[0], [&](const node& x) { return eval(x * sigmoid(alpha * x)); });
- c.give_laid(0, eval(swished * in.x[1]), c.type(0), in.axes);
+ const node gate = in_float(in.x[0], [&](const node& x) { return swished(x, alpha); });
+ c.give_laid(0, eval(gate * in.x[1]), c.type(0), in.axes);
 }
 inline void prelu(call& c) {
  c.ignore("consumed_inputs");
@@ -18489,7 +18618,7 @@ inline std::span<const operator_rule> elementwise() {
   {"IsInf", &is_infinite},
   {"Add", TG_ONNX_BINARY(binary, x + y)},
   {"Sub", TG_ONNX_BINARY(binary, x - y)},
-  {"Mul", TG_ONNX_BINARY(binary, x * y)},
+  {"Mul", [](call& c) { binary(c, &product); }},
   {"Div", &division},
   {"Pow", &power},
   {"Mod", &modulus},
@@ -21666,12 +21795,10 @@ void of_sum(call& c, const F& f) {
  if (c.has(1)) x = result_of(c, "Add", {x, c.pointer(1)});
  c.give(0, in_float(c.on.plain(*x), f), c.type(0));
 }
-inline node fast_gelu(const node& x) {
- return eval(0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))));
-}
+inline node fast_gelu(const node& x) { return eval(gelu(x, approximate)); }
 inline void quick_gelu(call& c) {
  const double alpha = c.number("alpha", 1.702);
- of_sum(c, [&](const node& x) -> node { return eval(x * sigmoid(alpha * x)); });
+ of_sum(c, [&](const node& x) { return swished(x, alpha); });
 }
 inline void skip_normalization(call& c, bool centered) {
  const double epsilon = c.number("epsilon", 1e-12);
@@ -24211,7 +24338,7 @@ inline void causal_convolution(call& c) {
  if (c.has(2)) y = eval(y + with_axis(converted(c.plain(2), c.type(2), inner), 1));
  if (activation_name != "none") {
   const node rounded = converted(converted(y, inner, type), type, inner);
-  y = eval(rounded * sigmoid(rounded));
+  y = swished(rounded);
  }
  c.give(0, converted(y, inner, type), type);
  c.give(1, part(whole, 2, x.shape()[2], taps - 1), type);

@@ -9775,6 +9775,131 @@ inline std::span<const operator_rule> attentions() {
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_RULES_ELEMENTWISE_HPP
 // -- tapegraph/io/onnx_import/rules_elementwise.hpp
 
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_GATES_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ONNX_IMPORT_GATES_HPP
+// -- tapegraph/io/onnx_import/gates.hpp
+
+#include <bit>
+#include <cmath>
+
+/// Gated activations in files that have no operator for them: exporters, ours among them, write x sigmoid(x) and both
+/// forms of gelu as the operators of their formulas. The library's operations round less, and take half of the time of
+/// the sigmoid alone.
+
+namespace tapegraph::io::onnx_import {
+
+/// A product in a trace as a number times values.
+class factors {
+public:
+ factors(const ir::trace& t, int of) : t_(t) { collect(of); }
+ factors(const ir::trace& t, int a, int b) : t_(t) {
+  collect(a);
+  collect(b);
+ }
+ int values() const { return count_; }
+ int value(int k) const { return value_[k]; }
+ /// Files have numbers in float, often as the reciprocal of another one.
+ bool times(double number) const { return std::abs(number_ - number) <= 1e-6 * number; }
+ /// Whether this is a number times x^exponent.
+ bool is_power(int x, int exponent) const {
+  for (int k = 0; k < count_ && k < most; ++k)
+   if (value_[k] != x) return false;
+  return count_ == exponent;
+ }
+ static bool is_number(const ir::trace& t, int id, double& number) {
+  if (!t.is(id, ir::descriptor_of<ir::constant_op>)) return false;
+  number = std::bit_cast<double>(t.words_of(id)[0]);
+  return true;
+ }
+
+private:
+ static constexpr int most = 3, most_nodes = 12;
+
+ void collect(int id) {
+  double number = 0;
+  if (++nodes_ > most_nodes || count_ > most) {
+   count_ = most + 1;
+  } else if (t_.is(id, ir::descriptor_of<multiply_op>)) {
+   collect(t_.argument(id, 0));
+   collect(t_.argument(id, 1));
+  } else if (t_.is(id, ir::descriptor_of<divide_op>) && is_number(t_, t_.argument(id, 1), number)) {
+   collect(t_.argument(id, 0));
+   number_ /= number;
+  } else if (t_.is(id, ir::descriptor_of<pow_op>) && is_number(t_, t_.argument(id, 1), number) && number == 3) {
+   for (int k = 0; k < 3; ++k) collect(t_.argument(id, 0));
+  } else if (is_number(t_, id, number)) {
+   number_ *= number;
+  } else {
+   if (count_ < most) value_[count_] = id;
+   ++count_;
+  }
+ }
+
+ const ir::trace& t_;
+ double number_ = 1;
+ int value_[most]{}, count_ = 0, nodes_ = 0;
+};
+
+namespace gates {
+
+/// y of 1 + y, or -1.
+inline int added_to_one(const ir::trace& t, int id) {
+ double number = 0;
+ for (int k = 0; k < 2 && t.is(id, ir::descriptor_of<add_op>); ++k)
+  if (factors::is_number(t, t.argument(id, k), number) && number == 1) return t.argument(id, 1 - k);
+ return -1;
+}
+/// Whether a value is x + 0.044715 x^3.
+inline bool is_cubic(const ir::trace& t, int id, int x) {
+ for (int k = 0; k < 2 && t.is(id, ir::descriptor_of<add_op>); ++k) {
+  if (t.argument(id, k) != x) continue;
+  const factors cube(t, t.argument(id, 1 - k));
+  if (cube.times(0.044715) && cube.is_power(x, 3)) return true;
+ }
+ return false;
+}
+inline bool is_sigmoid_of(const ir::trace& t, int gate, int x) {
+ return t.is(gate, ir::descriptor_of<sigmoid_op>) && t.argument(gate, 0) == x;
+}
+/// Whether a gate is 1 + erf(x / sqrt 2).
+inline bool is_normal(const ir::trace& t, int gate, int x) {
+ const int inner = added_to_one(t, gate);
+ if (inner < 0 || !t.is(inner, ir::descriptor_of<erf_op>)) return false;
+ const factors u(t, t.argument(inner, 0));
+ return u.times(0.7071067811865476) && u.is_power(x, 1);
+}
+/// Whether a gate is 1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)).
+inline bool is_normal_by_tanh(const ir::trace& t, int gate, int x) {
+ const int inner = added_to_one(t, gate);
+ if (inner < 0 || !t.is(inner, ir::descriptor_of<tanh_op>)) return false;
+ const factors u(t, t.argument(inner, 0));
+ return u.times(0.7978845608028654) && u.values() == 1 && is_cubic(t, u.value(0), x);
+}
+}
+
+/// x y, or the gated activation that this product completes.
+inline node product(const node& x, const node& y) {
+ ir::trace& t = x.owner();
+ if (x.type() == dtype::f32 || x.type() == dtype::f64) {
+  if (gates::is_sigmoid_of(t, y.id(), x.id())) return eval(swish(x));
+  if (gates::is_sigmoid_of(t, x.id(), y.id())) return eval(swish(y));
+  const factors all(t, x.id(), y.id());
+  for (int k = 0; k < 2 && all.values() == 2 && all.times(0.5); ++k) {
+   const node of(&t, all.value(k));
+   if (gates::is_normal(t, all.value(1 - k), of.id())) return eval(gelu(of));
+   if (gates::is_normal_by_tanh(t, all.value(1 - k), of.id())) return eval(gelu(of, approximate));
+  }
+ }
+ return eval(x * y);
+}
+
+/// x sigmoid(alpha x)
+inline node swished(const node& x, double alpha = 1) {
+ return alpha == 1 ? node(eval(swish(x))) : node(eval(x * sigmoid(alpha * x)));
+}
+}
+#endif
+
 #include <limits>
 
 /// Elementwise operators. Formulas are those of the operators' pages (onnx.ai/onnx/operators).
@@ -10002,7 +10127,7 @@ inline void gelu_rule(call& c) {
 }
 inline void swish_rule(call& c) {
  const double alpha = c.number("alpha", 1);
- activation(c, [&](const node& x) { return eval(x * sigmoid(alpha * x)); });
+ activation(c, [&](const node& x) { return swished(x, alpha); });
 }
 inline void swiglu(call& c) {
  same_types(c, 0, 2);
@@ -10010,8 +10135,8 @@ inline void swiglu(call& c) {
  if (!is_floating(c.type(0)) || !(c.dims(0) == c.dims(1)))
   refuse(std::string("of ") + name_of(c.type(0)) + " or of several shapes");
  const laid in = side_by_side(c, {0, 1});
- const node swished = in_float(in.x[0], [&](const node& x) { return eval(x * sigmoid(alpha * x)); });
- c.give_laid(0, eval(swished * in.x[1]), c.type(0), in.axes);
+ const node gate = in_float(in.x[0], [&](const node& x) { return swished(x, alpha); });
+ c.give_laid(0, eval(gate * in.x[1]), c.type(0), in.axes);
 }
 inline void prelu(call& c) {
  c.ignore("consumed_inputs");
@@ -10084,7 +10209,7 @@ inline std::span<const operator_rule> elementwise() {
   {"IsInf", &is_infinite},
   {"Add", TG_ONNX_BINARY(binary, x + y)},
   {"Sub", TG_ONNX_BINARY(binary, x - y)},
-  {"Mul", TG_ONNX_BINARY(binary, x * y)},
+  {"Mul", [](call& c) { binary(c, &product); }},
   {"Div", &division},
   {"Pow", &power},
   {"Mod", &modulus},
@@ -13261,12 +13386,10 @@ void of_sum(call& c, const F& f) {
  if (c.has(1)) x = result_of(c, "Add", {x, c.pointer(1)});
  c.give(0, in_float(c.on.plain(*x), f), c.type(0));
 }
-inline node fast_gelu(const node& x) {
- return eval(0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))));
-}
+inline node fast_gelu(const node& x) { return eval(gelu(x, approximate)); }
 inline void quick_gelu(call& c) {
  const double alpha = c.number("alpha", 1.702);
- of_sum(c, [&](const node& x) -> node { return eval(x * sigmoid(alpha * x)); });
+ of_sum(c, [&](const node& x) { return swished(x, alpha); });
 }
 inline void skip_normalization(call& c, bool centered) {
  const double epsilon = c.number("epsilon", 1e-12);
@@ -15806,7 +15929,7 @@ inline void causal_convolution(call& c) {
  if (c.has(2)) y = eval(y + with_axis(converted(c.plain(2), c.type(2), inner), 1));
  if (activation_name != "none") {
   const node rounded = converted(converted(y, inner, type), type, inner);
-  y = eval(rounded * sigmoid(rounded));
+  y = swished(rounded);
  }
  c.give(0, converted(y, inner, type), type);
  c.give(1, part(whole, 2, x.shape()[2], taps - 1), type);
@@ -23101,6 +23224,7 @@ inline void write_npz(const files::path& path, const std::map<std::string, any_t
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23192,7 +23316,7 @@ private:
   case pickle_kind::integer:
   case pickle_kind::real: break;
   }
-  settings.emplace(name, text_of(which));
+  if (!settings.emplace(name, text_of(which)).second) leave(name, "another value has this name");
  }
  static std::string below(const std::string& name, const std::string& key) {
   return name.empty() ? key : name + "." + key;
@@ -23354,10 +23478,12 @@ private:
    if (const std::uint32_t* const neg = find(arguments.items[bits], "neg"))
     view.negated = all_[*neg].kind == pickle_kind::boolean && all_[*neg].integer != 0;
   if (view.shape.size() != view.strides.size()) fail(name, "a shape and strides of different lengths");
+  if (!names_.insert(name).second) return leave(name, "another tensor has this name", true);
   views.push_back(std::move(view));
  }
  const pickle_value& all_;
  const std::string& what_;
+ std::set<std::string> names_; // of views: {"a.b": x, "a": {"b": y}} has one twice
  std::vector<bool> inside_, seen_;
  std::size_t visits_ = 0, most_visits_ = 16;
  bool full_ = false;
@@ -23604,8 +23730,9 @@ inline pytorch_file read_pytorch_legacy_file(const files::path& path) {
 
 /// Reads the tensors of a file of torch.save: a state_dict, a tensor, a module, or nested dicts and
 /// lists of these, whose keys become names with points: "model.conv1.weight". Views are copied to
-/// row-major arrays, each separately. Values that are neither tensors nor plain, and tensors of
-/// other types (complex, quantised, float8), do not affect the rest: they are listed in `unread`.
+/// row-major arrays, each separately. Values that are neither tensors nor plain, tensors of other
+/// types (complex, quantised, float8), and further values of the same name do not affect the rest:
+/// they are listed in `unread`.
 /// No object is created, so none can do harm. Throws data_error, naming file and tensor, if the
 /// file is missing, damaged or of another format (with advice on how to convert it in Python).
 inline pytorch_file read_pytorch_file(const files::path& path) {

@@ -2816,13 +2816,25 @@ struct sum_merger {
   members[at] = -1;
   return false;
  }
+ constexpr bool continues(int step) const {
+  if (step == 0) return false;
+  const step_entry &e = s.steps[step], &before = s.steps[step - 1];
+  const auto is = [&](const operation& op) { return t.nodes[before.node].is(op); };
+  if (!is(descriptor_of<convolution_op>) && !is(descriptor_of<convolution_bias_op<false>>) &&
+   !is(descriptor_of<convolution_bias_op<true>>))
+   return false;
+  for (int k = 0; k < e.inputs; ++k)
+   if (s.values[e.first_value + k] == before.node && t.same_shape(before.node, e.domain))
+    return attributes_from_words<convolution_op>(t.words_of(before.node)).groups > 1;
+  return false;
+ }
  constexpr bool find_host(int at) {
   constexpr int most_tried = 8;
   const step_entry& e = s.steps[at];
   for (int k = 0; !runtime::has_backend && k < e.inputs; ++k) {
    const int node = s.values[e.first_value + k], by = maker[s.alias[node]];
    if (!t.same_shape(node, e.domain)) continue;
-   if (by >= 0 && role_of[by] == region && takes(by, at)) return true;
+   if (by >= 0 && role_of[by] == region && !continues(by) && takes(by, at)) return true;
    int use = last_use[s.alias[node]];
    for (int tried = 0; use >= 0 && tried < most_tried; ++tried, use = use_before[use])
     if (takes(use_step[use], at)) return true;
@@ -4212,6 +4224,57 @@ TG_DEFINITION void input_rules::check(std::span<const buffer_view> values) const
  });
 }
 
+// -- tapegraph/graph/kept_variables.hpp
+class kept_variables {
+public:
+ explicit kept_variables(int variables)
+  : marks_(static_cast<std::size_t>(variables), nullptr), marks_of_kept_(marks_) {}
+ void set_mark(int variable, runtime::content_mark* mark) {
+  moved_ = moved_ || marks_[variable] != mark;
+  marks_[variable] = mark;
+ }
+ runtime::kept_memory* of_step(const program_view& view, int step, const numbered<buffer_view>& values);
+ void mark_updates(const program_view& view);
+private:
+ std::vector<std::unique_ptr<runtime::kept_memory>> steps_;
+ numbered<runtime::content_mark*> marks_, marks_of_kept_;
+ bool moved_ = false;
+};
+TG_DEFINITION runtime::kept_memory* kept_variables::of_step(const program_view& view, int step,
+               const numbered<buffer_view>& values) {
+ if (!runtime::kept_blocks::instance().keeps.load()) return nullptr;
+ const auto at = static_cast<std::size_t>(step);
+ if (at < steps_.size() && steps_[at] != nullptr) return steps_[at].get();
+ const step_entry& entry = view.steps[step];
+ const auto updates = [&](int variable) {
+  for (const assignment_entry& update : view.assignments)
+   if (update.variable == variable) return true;
+  return false;
+ };
+ for (int k = 0; k < entry.inputs; ++k) {
+  const int id = view.alias[view.values[entry.first_value + k]];
+  if (!view.nodes[id].is(descriptor_of<variable_op>)) continue;
+  int v = 0;
+  while (view.variables[v].node != id) ++v;
+  if (updates(v)) continue;
+  steps_.resize(static_cast<std::size_t>(view.steps.size()));
+  if (!steps_[at]) steps_[at] = std::make_unique<runtime::kept_memory>();
+  steps_[at]->watch(k, &values[id], &marks_of_kept_[v]);
+ }
+ return at < steps_.size() ? steps_[at].get() : nullptr;
+}
+TG_DEFINITION void kept_variables::mark_updates(const program_view& view) {
+ if (moved_) marks_of_kept_ = marks_;
+ for (const assignment_entry& update : view.assignments) {
+  runtime::content_mark* const mark = marks_[update.variable];
+  if (mark == nullptr) continue;
+  mark->change();
+  for (int v = 0; moved_ && v < view.variables.size(); ++v)
+   if (marks_[v] == mark) marks_of_kept_[v] = nullptr;
+ }
+ moved_ = false;
+}
+
 // -- tapegraph/graph/numbered_draws.hpp
 class numbered_draws {
 public:
@@ -4290,9 +4353,7 @@ protected:
  void bind_input(int index);
  void place_buffers();
  void build_steps();
- runtime::kept_memory* kept_memory_of(int s);
- bool updates(int variable) const;
- void mark_updates();
+ void mark_updates() { kept_.mark_updates(*view_); }
  void connect();
  void find_continuations();
  const program_view* view_;
@@ -4314,13 +4375,12 @@ protected:
  memory_block numbers_, device_numbers_, arena_;
  numbered<fed_input> fed_;
  captured_steps captured_;
- std::vector<std::unique_ptr<runtime::kept_memory>> kept_;
- numbered<runtime::content_mark*> marks_, marks_of_kept_;
+ kept_variables kept_;
  numbered_draws draws_;
  random_state* random_ = nullptr;
  int on_host_ = 0;
  const variable_entry* missing_variable_ = nullptr;
- bool bound_ = false, pointers_changed_ = true, moved_ = true, marks_moved_ = false;
+ bool bound_ = false, pointers_changed_ = true, moved_ = true;
 };
 TG_DEFINITION bound_program::bound_program(const program_view& view, runtime::device_runtime* device,
           bool external_memory)
@@ -4334,8 +4394,7 @@ TG_DEFINITION bound_program::bound_program(const program_view& view, runtime::de
  given_(values_.size(), nullptr),
  fed_(static_cast<std::size_t>(view.inputs.size())),
  captured_(device_),
- marks_(static_cast<std::size_t>(view.variables.size()), nullptr),
- marks_of_kept_(marks_) {
+ kept_(view.variables.size()) {
  for (int i = 0; i < view.nodes.size(); ++i) {
   values_[i].type = view.nodes[i].type;
   values_[i].rank = view.nodes[i].rank;
@@ -4382,8 +4441,7 @@ TG_DEFINITION void bound_program::copy_parameters(const bound_program& other) {
  std::memcpy(numbers_.data(), other.numbers_.data(), numbers_.size());
 }
 TG_DEFINITION void bound_program::set_variable(int index, void* data, runtime::content_mark* mark) {
- marks_moved_ = marks_moved_ || marks_[index] != mark;
- marks_[index] = mark;
+ kept_.set_mark(index, mark);
  buffer_view& target = values_[view_->variables[index].node];
  pointers_changed_ = pointers_changed_ || target.data != data;
  moved_ = moved_ || target.data != data;
@@ -4495,45 +4553,12 @@ TG_DEFINITION void bound_program::build_steps() {
   target.call.random = random_;
   target.call.symbols = symbols_.data();
   if (view_->interpreted.size() > 0) target.call.region = view_->interpreted[step.kernel];
-  target.call.kept = kept_memory_of(s);
+  target.call.kept = runs_on_ == nullptr ? kept_.of_step(*view_, s, values_) : nullptr;
   if (runs_on_ == nullptr) continue;
   target.call.stream = runs_on_->stream();
   target.call.fault = runs_on_->fault();
  }
  draws_.number(0, random_);
-}
-TG_DEFINITION runtime::kept_memory* bound_program::kept_memory_of(int s) {
- if (runs_on_ != nullptr || !runtime::kept_blocks::instance().keeps.load()) return nullptr;
- const auto at = static_cast<std::size_t>(s);
- if (at < kept_.size() && kept_[at] != nullptr) return kept_[at].get();
- const step_entry& step = view_->steps[s];
- for (int k = 0; k < step.inputs; ++k) {
-  const int id = root(view_->values[step.first_value + k]);
-  if (!view_->nodes[id].is(descriptor_of<variable_op>)) continue;
-  int v = 0;
-  while (view_->variables[v].node != id) ++v;
-  if (updates(v)) continue;
-  kept_.resize(static_cast<std::size_t>(view_->steps.size()));
-  if (!kept_[at]) kept_[at] = std::make_unique<runtime::kept_memory>();
-  kept_[at]->watch(k, &values_[id], &marks_of_kept_[v]);
- }
- return at < kept_.size() ? kept_[at].get() : nullptr;
-}
-TG_DEFINITION bool bound_program::updates(int variable) const {
- for (const assignment_entry& update : view_->assignments)
-  if (update.variable == variable) return true;
- return false;
-}
-TG_DEFINITION void bound_program::mark_updates() {
- if (marks_moved_) marks_of_kept_ = marks_;
- for (const assignment_entry& update : view_->assignments) {
-  runtime::content_mark* const mark = marks_[update.variable];
-  if (mark == nullptr) continue;
-  mark->change();
-  for (int v = 0; marks_moved_ && v < view_->variables.size(); ++v)
-   if (marks_[v] == mark) marks_of_kept_[v] = nullptr;
- }
- marks_moved_ = false;
 }
 TG_DEFINITION void bound_program::connect() {
  missing_variable_ = nullptr;
@@ -6431,7 +6456,7 @@ struct traced_numbers {
  std::array<graph_node, Count> wide{}, narrow{};
  constexpr traced_numbers(model_trace& t, std::string_view name) {
   for (graph_node& n : wide) n = graph_node(&t, t.input(name, dtype::f64, {}, true));
-  for (std::size_t i = 0; i < Count; ++i) narrow[i] = eval(cast<float>(wide[i]));
+  std::transform(wide.begin(), wide.end(), narrow.begin(), [](graph_node n) { return eval(cast<float>(n)); });
  }
  constexpr const std::array<graph_node, Count>& of(dtype type) const { return type == dtype::f64 ? wide : narrow; }
 };
@@ -8142,9 +8167,7 @@ TG_DEFINITION const std::byte* batch::data(std::size_t column) const {
 }
 }
 
-#include <condition_variable>
 #include <exception>
-#include <thread>
 
 /// Iterates over a data set batch by batch. With prefetch(depth) one thread assembles batches into
 /// a ring of depth + 1 buffers (the consumer keeps one while it uses it); all memory is allocated
@@ -8246,8 +8269,9 @@ private:
  std::vector<std::byte*> places_;
  std::vector<batch> ring_;
 
- std::mutex mutex_;
- std::condition_variable ready_, work_;
+ /// The thread and what it and the consumer wait for.
+ struct assembler;
+ std::unique_ptr<assembler> assembler_; ///< null without a thread
  std::exception_ptr failure_;
  std::atomic<bool> cancel_{false};
  std::uint64_t epoch_ = 0;
@@ -8257,7 +8281,18 @@ private:
  double wait_seconds_ = 0;
  read_records whole_, read_;
  bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
- std::thread thread_;
+};
+}
+
+#include <condition_variable>
+#include <thread>
+
+namespace tapegraph::data {
+
+struct loader::assembler {
+ std::mutex mutex;
+ std::condition_variable ready, work;
+ std::thread thread;
 };
 
 TG_DEFINITION loader::loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
@@ -8284,18 +8319,21 @@ TG_DEFINITION loader::loader(dataset data) : data_(std::move(data)), batches_(da
    slot.data_.push_back(reinterpret_cast<const std::byte*>(slot.memory_.back().data()));
   }
  }
- if (data_.prefetch_depth() > 0) thread_ = std::thread([this] { work(); });
+ if (data_.prefetch_depth() > 0) {
+  assembler_ = std::make_unique<assembler>();
+  assembler_->thread = std::thread([this] { work(); });
+ }
 }
 
 TG_DEFINITION loader::~loader() {
- if (!thread_.joinable()) return;
+ if (!assembler_) return;
  {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(assembler_->mutex);
   stop_ = true;
   cancel_ = true;
  }
- work_.notify_one();
- thread_.join();
+ assembler_->work.notify_one();
+ assembler_->thread.join();
 }
 
 TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) {
@@ -8309,10 +8347,13 @@ TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) 
   wait_seconds_ = 0;
   return;
  }
- std::unique_lock lock(mutex_);
- cancel_ = true;
- work_.notify_one();
- ready_.wait(lock, [this] { return !busy_ && !requested_; });
+ std::unique_lock<std::mutex> lock;
+ if (assembler_) {
+  lock = std::unique_lock(assembler_->mutex);
+  cancel_ = true;
+  assembler_->work.notify_one();
+  assembler_->ready.wait(lock, [this] { return !busy_ && !requested_; });
+ }
  failure_ = nullptr;
  cancel_ = false;
  started_ = true;
@@ -8320,9 +8361,9 @@ TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) 
  produced_ = taken_ = released_ = first;
  whole_ = read_ = {};
  wait_seconds_ = 0;
- if (thread_.joinable()) {
+ if (assembler_) {
   requested_ = true;
-  work_.notify_one();
+  assembler_->work.notify_one();
  } else {
   shuffle();
  }
@@ -8330,7 +8371,7 @@ TG_DEFINITION void loader::begin_epoch(std::uint64_t epoch, std::int64_t first) 
 
 TG_DEFINITION const batch* loader::next() {
  const double start = tapegraph::detail::steady_seconds();
- const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
+ const batch* result = walk_ ? walked() : assembler_ ? take() : assemble();
  wait_seconds_ += tapegraph::detail::steady_seconds() - start;
  if (result != nullptr && data_.parts() > 1) {
   whole_.add(result->whole_);
@@ -8407,22 +8448,22 @@ TG_DEFINITION const batch* loader::assemble() {
 }
 
 TG_DEFINITION const batch* loader::take() {
- std::unique_lock lock(mutex_);
+ std::unique_lock lock(assembler_->mutex);
  check_started();
  if (released_ < taken_) {
   released_ = taken_;
-  work_.notify_one();
+  assembler_->work.notify_one();
  }
- ready_.wait(lock, [this] { return produced_ > taken_ || taken_ == batches_ || failure_; });
+ assembler_->ready.wait(lock, [this] { return produced_ > taken_ || taken_ == batches_ || failure_; });
  if (produced_ > taken_) return &ring_[static_cast<std::size_t>(taken_++) % ring_.size()];
  if (failure_) std::rethrow_exception(failure_);
  return nullptr;
 }
 
 TG_DEFINITION void loader::work() {
- std::unique_lock lock(mutex_);
+ std::unique_lock lock(assembler_->mutex);
  for (;;) {
-  work_.wait(lock, [this] { return stop_ || requested_; });
+  assembler_->work.wait(lock, [this] { return stop_ || requested_; });
   if (stop_) return;
   requested_ = false;
   busy_ = true;
@@ -8430,7 +8471,7 @@ TG_DEFINITION void loader::work() {
   shuffle();
   lock.lock();
   while (produced_ < batches_ && !cancel_ && !failure_) {
-   work_.wait(lock, [this] {
+   assembler_->work.wait(lock, [this] {
     return cancel_.load() || produced_ - released_ < static_cast<std::int64_t>(ring_.size());
    });
    if (cancel_) break;
@@ -8447,13 +8488,14 @@ TG_DEFINITION void loader::work() {
     failure_ = std::move(failure);
    else if (!cancel_)
     ++produced_;
-   ready_.notify_one();
+   assembler_->ready.notify_one();
   }
   busy_ = false;
-  ready_.notify_one();
+  assembler_->ready.notify_one();
  }
 }
 }
+
 // -- tapegraph/train/fit_options.hpp
 
 namespace tapegraph {
@@ -19631,6 +19673,7 @@ struct simple_rnn_cell {
 
 // -- tapegraph/ops/recurrent/kernel.hpp
 // -- tapegraph/ops/recurrent/cpu.hpp
+// -- tapegraph/ops/recurrent/cpu_workspace.hpp
 // -- tapegraph/ops/recurrent/cpu_recurrence.hpp
 // -- tapegraph/cpu/round_trip.hpp
 class round_trip {
@@ -20161,6 +20204,7 @@ void dispatch_cell(const Job& job) {
   dispatch_fused<Body<Cell, T, true, Phase>>(&job);
 }
 }
+
 template <class T>
 struct recurrent_results {
  step_rows<T> h;

@@ -5040,6 +5040,8 @@ struct cast_op : map_op<1> {
  TG_HD static constexpr To value(V x) {
   if constexpr (std::is_same_v<To, bool>)
    return x != V(0);
+  else if constexpr (std::is_same_v<V, bool> && std::is_floating_point_v<To>)
+   return static_cast<To>(int(x));
   else
    return static_cast<To>(x);
  }
@@ -9073,6 +9075,7 @@ inline bool set_flush_denormals(bool flush) {
 }
 #include <pthread.h>
 namespace tapegraph::cpu::detail {
+inline constinit thread_local int number_in_team = 0;
 struct team_work {
  void (*call)(const void* f, int thread, int threads);
  const void* f;
@@ -9156,6 +9159,7 @@ private:
  }
  void serve() {
   in_team = true;
+  number_in_team = started_.fetch_add(1, std::memory_order_relaxed) + 1;
   for (std::uint32_t last = 0;;) {
    const std::uint32_t rung = bell_.load();
    if (quit_.load(std::memory_order_relaxed)) return;
@@ -9180,6 +9184,7 @@ private:
  alignas(64) std::atomic<std::uint32_t> bell_{0};
  std::atomic<std::uint32_t> round_{0};
  std::atomic<bool> quit_{false};
+ std::atomic<int> started_{0};
  const team_work* work_ = nullptr;
  std::uint64_t environment_ = 0;
  std::uint32_t seats_ = 0;
@@ -9267,6 +9272,31 @@ inline void task_done() {
   tell_listener();
 }
 inline bool may_divide() { return !in_team && !in_region_of_program(); }
+class task_shares {
+public:
+ task_shares(std::int64_t tasks, int threads) : count_(std::min(threads, most)) {
+  for (int i = 0; i < count_; ++i) {
+   shares_[i].next.store(tasks * i / count_, std::memory_order_relaxed);
+   shares_[i].end = tasks * (i + 1) / count_;
+  }
+ }
+ template <class F>
+ void take(int thread, const F& f) {
+  int at = thread % count_;
+  for (int left = count_; left > 0; --left, at = at + 1 < count_ ? at + 1 : 0)
+   for (std::int64_t task;
+    (task = shares_[at].next.fetch_add(1, std::memory_order_relaxed)) < shares_[at].end;)
+    f(task);
+ }
+private:
+ struct alignas(64) share {
+  std::atomic<std::int64_t> next{0};
+  std::int64_t end;
+ };
+ static constexpr int most = 16;
+ int count_;
+ share shares_[most];
+};
 template <class F>
 team_work work_of(const F& f) {
  return {[](const void* g, int thread, int threads) noexcept { (*static_cast<const F*>(g))(thread, threads); }, &f};
@@ -9292,12 +9322,12 @@ void for_tasks(std::int64_t tasks, bool parallel, const F& f) {
  if (parallel && tasks > 1 && detail::may_divide()) {
   const int most = thread_count();
   if (most > 1) {
-   std::atomic<std::int64_t> next{0};
+   detail::task_shares shares(tasks, tasks < most ? static_cast<int>(tasks) : most);
    const auto take = [&](int thread, int) {
-    for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) {
+    shares.take(detail::number_in_team < most ? detail::number_in_team : thread, [&](std::int64_t task) {
      f(task, thread);
      detail::task_done();
-    }
+    });
    };
    detail::run_team(tasks < most ? static_cast<int>(tasks) : most, false, detail::work_of(take));
    return;
@@ -13376,12 +13406,12 @@ template <class Distribution, class T>
 TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const address& a) {
  constexpr std::int64_t per = per_block<T>;
  constexpr int tile = 64;
- std::int64_t i = 0;
- for (; i < count && (first + i) % per != 0; ++i)
-  out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
- for (; count - i >= per * tile; i += per * tile)
-  fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
- for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+ for (std::int64_t i = 0; i < count; ++i) {
+  if ((first + i) % per == 0)
+   for (; count - i >= per * tile; i += per * tile)
+    fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
+  if (i < count) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
+ }
 }
 }
 template <class T>
@@ -15318,7 +15348,8 @@ struct tile_ahead {
 template <class Isa>
 inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12
         : Isa::registers == 32 ? 10
-              : 6;
+        : Isa::vector_bytes == 32 ? 6
+              : 4;
 template <class Isa, class T, int Rows, int Vectors>
 struct tile {
  using v = vector<T, Isa::vector_bytes>;
@@ -16384,18 +16415,32 @@ struct random_body {
    for (std::int64_t i = 0; i < count; ++i) x[i] = random::exponential_of(x[i], mean);
    return;
   }
-  if (law == distribution::truncated_normal) {
-   const random::address address(state->seed, state->step, ordinal);
-   for (std::int64_t i = 0; i < count; ++i)
-    if (!(x[i] >= T(-2) && x[i] <= T(2)))
-     x[i] = random::truncated_normal_at<T>(address, static_cast<std::uint64_t>(begin + i));
-  }
+  if (law == distribution::truncated_normal) return;
   const random::scaling<T> scaled =
    normal ? random::normal_scaling<T>(a->a, a->b) : random::uniform_scaling<T>(a->a, a->b);
   TG_SIMD
   for (std::int64_t i = 0; i < count; ++i) x[i] = scaled(x[i]);
  }
 };
+struct truncate_normal_body {
+ template <class Isa, class T>
+ TG_INLINE static void run(T* x, std::int64_t begin, std::int64_t count, const random_attributes* a,
+       const random_state* state) {
+  const random::address address(state->seed, state->step, static_cast<std::uint32_t>(a->ordinal));
+  const random::scaling<T> scaled = random::normal_scaling<T>(a->a, a->b);
+  for (std::int64_t i = 0; i < count; ++i)
+   if (!(x[i] >= T(-2) && x[i] <= T(2)))
+    x[i] = random::truncated_normal_at<T>(address, static_cast<std::uint64_t>(begin + i));
+  TG_SIMD
+  for (std::int64_t i = 0; i < count; ++i) x[i] = scaled(x[i]);
+ }
+};
+template <class T>
+void fill_part(T* x, std::int64_t begin, std::int64_t count, const random_attributes* a, const random_state* state) {
+ cpu::dispatch<random_body<T>>(x, begin, count, a, state);
+ if (static_cast<distribution>(a->law) == distribution::truncated_normal)
+  cpu::on<cpu::baseline>::run<truncate_normal_body>(x, begin, count, a, state);
+}
 template <class F>
 void in_parts(std::int64_t total, const F& fill) {
  constexpr std::int64_t chunk = 8192;
@@ -16406,9 +16451,7 @@ void in_parts(std::int64_t total, const F& fill) {
 }
 template <class T>
 void fill_random(T* out, std::int64_t count, const random_attributes& a, const random_state& state) {
- in_parts(count, [&](std::int64_t begin, std::int64_t size) {
-  cpu::dispatch<random_body<T>>(out + begin, begin, size, &a, &state);
- });
+ in_parts(count, [&](std::int64_t begin, std::int64_t size) { fill_part(out + begin, begin, size, &a, &state); });
 }
 struct standard_normal_body {
  template <class Isa, class T>
@@ -16445,7 +16488,7 @@ struct kernel<random_op<T>, T> {
   cpu::parallel_for((count + piece - 1) / piece, count >= 8 * piece, [&](std::int64_t task) {
    alignas(64) float numbers[piece];
    const std::int64_t begin = task * piece, size = std::min(piece, count - begin);
-   cpu::dispatch<random_body<float>>(static_cast<float*>(numbers), begin, size, &wide, c.random);
+   fill_part(static_cast<float*>(numbers), begin, size, &wide, c.random);
    if (uniform)
     for (std::int64_t i = 0; i < size; ++i) numbers[i] = numbers[i] < most ? numbers[i] : most;
    cpu::dispatch<cpu::detail::narrow_body<T>>(out + begin, static_cast<const float*>(numbers), size);
@@ -18323,6 +18366,50 @@ TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolut
 }
 }
 // -- tapegraph/ops/convolution/cpu_filter_gradient.hpp
+// -- tapegraph/cpu/caches.hpp
+#if __has_include(<unistd.h>)
+#include <unistd.h>
+#endif
+namespace tapegraph::cpu {
+namespace detail {
+std::int64_t bytes_of_cache(std::string_view text);
+std::int64_t system_l2_bytes();
+TG_DEFINITION std::int64_t bytes_of_cache(std::string_view text) {
+ std::int64_t bytes = 0;
+ const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+ const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+ if (error != std::errc() || bytes < 0 || bytes > (std::int64_t{1} << 32)) return 0;
+ return unit == "K" ? bytes << 10 : unit == "M" ? bytes << 20 : unit.empty() ? bytes : 0;
+}
+TG_DEFINITION std::int64_t system_l2_bytes() {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+ if (const std::int64_t bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) return bytes;
+#endif
+#if defined(__linux__)
+ if (std::FILE* const file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index2/size", "r")) {
+  char text[32]{};
+  const std::size_t size = std::fread(text, 1, sizeof text, file);
+  std::fclose(file);
+  const std::string_view all(text, size);
+  return bytes_of_cache(all.substr(0, all.find('\n')));
+ }
+#endif
+ return 0;
+}
+}
+inline std::int64_t large_l2_bytes() {
+ static const std::int64_t bytes = [] {
+  const std::int64_t cache_bytes = detail::system_l2_bytes();
+  constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+  return cache_bytes > 0 ? std::min(cache_bytes, 2 * mebibyte) : mebibyte;
+ }();
+ return bytes;
+}
+inline std::int64_t l2_bytes() { return std::min(large_l2_bytes(), std::int64_t{1} << 20); }
+inline std::int64_t parts_within_l2(std::int64_t bytes_of_part) {
+ return std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / bytes_of_part);
+}
+}
 // -- tapegraph/ops/convolution/cpu_depthwise_filter.hpp
 // -- tapegraph/ops/convolution/cpu_depthwise.hpp
 // -- tapegraph/ops/convolution/cpu_depthwise_block.hpp
@@ -18336,16 +18423,29 @@ struct depthwise_image {
  std::int64_t out_height, out_width, out_row, out_step;
  std::int64_t pad_top, pad_left;
  bool relu;
+ bool from_memory;
 };
 template <class Isa>
 inline constexpr bool has_depthwise_blocks = Isa::vector_bytes > 16 || Isa::registers > 16;
+inline bool depthwise_blocks_run() {
+ return has_depthwise_blocks<baseline> || active_instruction_set() != instruction_set::baseline;
+}
 template <class T, int Taps, int Stride, int Step>
 struct depthwise_block_body {
  template <class Isa>
  TG_INLINE static void run(const depthwise_image<T>* image, std::int64_t row) {
+  if constexpr (has_half_blocks<Isa>)
+   if (image->channels < Isa::vector_bytes / static_cast<int>(sizeof(T)))
+    return block<vector<T, Isa::vector_bytes / 2>, 8, true>::rows(*image, row);
   if constexpr (has_depthwise_blocks<Isa>)
-   block<vector<T, Isa::vector_bytes>, Isa::registers == 32 ? 8 : 4>::rows(*image, row);
+   block<vector<T, Isa::vector_bytes>,
+    Isa::registers == 32 ? 8
+    : Taps == 7 ? 6
+         : 4,
+    (Isa::registers == 32 || Taps < 7)>::rows(*image, row);
  }
+ template <class Isa>
+ static constexpr bool has_half_blocks = Isa::vector_bytes == 64 && Taps == 3 && Stride == 1 && Step == 1;
 private:
  static constexpr int reach(int outputs) { return ((outputs - 1) * Stride + Taps - 1) / Step + 1; }
  struct extent {
@@ -18361,7 +18461,7 @@ private:
    return a_first == 0 && a_last >= pixels && first == 0 && last == outputs;
   }
  };
- template <class V, int Columns>
+ template <class V, int Columns, bool Held>
  struct block {
   using type = typename V::type;
   static constexpr int outputs = 2 * Columns, filters = Taps * Taps;
@@ -18397,6 +18497,11 @@ private:
   TG_INLINE void sums(const T* a, T* out, std::int64_t c, std::index_sequence<F...>, std::index_sequence<R...>,
        std::index_sequence<K...>) const {
    type sum[outputs] = {};
+   if constexpr (Stride == 2 && sizeof(type) < 64)
+    if (g.from_memory && c % (64 / static_cast<std::int64_t>(sizeof(T))) == 0)
+     for (std::int64_t i = 0; i < reach(2); ++i)
+      for (std::int64_t p = 0; p < Columns * Stride; ++p)
+       __builtin_prefetch(a + i * g.a_row + (p + reach(Columns)) * g.a_step);
    if constexpr (Taps == 3) {
     type w[filters];
     (V::load(w[F], g.w + c + static_cast<std::int64_t>(F) * g.channels), ...);
@@ -18404,10 +18509,10 @@ private:
     ...);
    } else {
     for (std::int64_t i = std::max<std::int64_t>(0, down.a_first),
-        end = std::min<std::int64_t>(Taps + 1, down.a_last);
+        end = std::min<std::int64_t>(Taps + Stride, down.a_last);
      i < end; ++i) {
      const T *const from = a + i * g.a_row, *const w = g.w + c + i * Taps * g.channels;
-     if (i == 0)
+     if (i < Stride)
       line<true, false>(from, w, sum, every_tap{}, every_pixel{});
      else if (i < Taps)
       line<true, true>(from, w, sum, every_tap{}, every_pixel{});
@@ -18442,26 +18547,46 @@ private:
   TG_INLINE void line(const T* a, const T* w, type (&sum)[outputs], std::index_sequence<J...>,
        std::index_sequence<P...>) const {
    type first[Taps], second[Taps];
-   if constexpr (First) (V::load(first[J], w + static_cast<std::int64_t>(J) * g.channels), ...);
-   if constexpr (Second) (V::load(second[J], w + (static_cast<std::int64_t>(J) - Taps) * g.channels), ...);
-   (place<First, Second, static_cast<int>(P)>(a + static_cast<std::int64_t>(P) * g.a_step, first, second, sum,
+   if constexpr (Held && First) (V::load(first[J], w + static_cast<std::int64_t>(J) * g.channels), ...);
+   if constexpr (Held && Second)
+    (V::load(second[J], w + (static_cast<std::int64_t>(J) - Stride * Taps) * g.channels), ...);
+   (place<First, Second, static_cast<int>(P)>(a + static_cast<std::int64_t>(P) * g.a_step, w, first, second,
+             sum,
              std::make_index_sequence<static_cast<std::size_t>(Columns)>{}),
    ...);
   }
   template <bool First, bool Second, int P, std::size_t... K>
-  TG_INLINE void place(const T* a, const type (&first)[Taps], const type (&second)[Taps], type (&sum)[outputs],
-       std::index_sequence<K...>) const {
+  TG_INLINE void place(const T* a, const T* w, const type (&first)[Taps], const type (&second)[Taps],
+       type (&sum)[outputs], std::index_sequence<K...>) const {
    if (!across.reads(P)) return;
    type x;
    V::load(x, a);
+   std::int64_t apart = g.channels;
+   const T* before = Second ? w - Stride * Taps * apart : w;
+   TG_IN_REGISTER(w)
+   TG_IN_REGISTER(before)
+   TG_IN_REGISTER(apart)
    const auto add = [&]<int W>(std::integral_constant<int, W>, type & one, type & two)
     __attribute__((always_inline)) {
     if constexpr (W >= 0 && W < Taps) {
-     if constexpr (First) V::multiply_add(one, x, first[W]);
-     if constexpr (Second) V::multiply_add(two, x, second[W]);
+     type by;
+     if constexpr (First) {
+      if constexpr (Held)
+       by = first[W];
+      else
+       V::load(by, w + W * apart);
+      V::multiply_add(one, x, by);
+     }
+     if constexpr (Second) {
+      if constexpr (Held)
+       by = second[W];
+      else
+       V::load(by, before + W * apart);
+      V::multiply_add(two, x, by);
+     }
     }
    };
-   (add(std::integral_constant<int, P - static_cast<int>(K)>{}, sum[K], sum[Columns + K]), ...);
+   (add(std::integral_constant<int, P - static_cast<int>(K) * Stride>{}, sum[K], sum[Columns + K]), ...);
   }
   template <bool Inside, int K>
   TG_INLINE void finish(T* out, type& sum, std::int64_t c) const {
@@ -18486,13 +18611,15 @@ auto depthwise_block_kernel(const convolution_geometry& g, bool forward) {
  const std::int64_t taps = g.kernel_height, stride = g.stride_height;
  const bool square =
   g.kernel_width == taps && g.stride_width == stride && g.dilation_height == 1 && g.dilation_width == 1;
- if (!has_depthwise_blocks<baseline> && active_instruction_set() == instruction_set::baseline) return kernel{};
- if (!square || g.in_channels < active_tile_kernels<T>().lanes) return kernel{};
+ const bool halves = active_instruction_set() == instruction_set::avx512 && stride == 1 && taps == 3;
+ if (!depthwise_blocks_run() || !square || g.in_channels < active_tile_kernels<T>().lanes / (halves ? 2 : 1))
+  return kernel{};
  if (stride == 1 && taps == 3) return of(std::integer_sequence<int, 3, 1, 1>{});
  if (stride == 1 && taps == 5) return of(std::integer_sequence<int, 5, 1, 1>{});
  if (stride == 1 && taps == 7) return of(std::integer_sequence<int, 7, 1, 1>{});
  if (stride == 2 && taps == 3)
   return forward ? of(std::integer_sequence<int, 3, 2, 1>{}) : of(std::integer_sequence<int, 3, 1, 2>{});
+ if (stride == 2 && taps == 5 && forward) return of(std::integer_sequence<int, 5, 2, 1>{});
  return kernel{};
 }
 template <class T>
@@ -18513,6 +18640,9 @@ bool depthwise_in_blocks(const convolution_geometry& g, bool forward, const T* a
  all.out_height = forward ? g.out_height : g.in_height;
  all.out_width = forward ? g.out_width : g.in_width;
  all.out_row = all.out_width * step;
+ constexpr std::int64_t large = std::int64_t{16} << 20;
+ all.from_memory =
+  g.batch * all.a_height * all.a_width * g.in_channels * static_cast<std::int64_t>(sizeof(T)) > large;
  all.pad_top = forward ? g.pad_top : g.pad_top + g.in_height - 1 - (g.out_height - 1) * g.stride_height;
  all.pad_left = forward ? g.pad_left : g.pad_left + g.in_width - 1 - (g.out_width - 1) * g.stride_width;
  const std::int64_t first = forward || g.stride_height == 1 ? 0 : -(all.pad_top & 1);
@@ -18579,7 +18709,8 @@ struct depthwise_body {
  TG_INLINE static void run(const depthwise_axis& rows, const depthwise_axis& columns, const T* a, std::int64_t a_row,
        const T* b, std::int64_t b_row, std::int64_t pixel, std::int64_t next, std::int64_t apart,
        T* out) {
-  with_vectors<Isa, Isa::vector_bytes>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
+  if constexpr (Outputs == 1 || has_depthwise_blocks<Isa>)
+   with_vectors<Isa, Isa::vector_bytes>(rows, columns, a, a_row, b, b_row, pixel, next, apart, out);
  }
 private:
  template <class Isa, int Bytes>
@@ -18671,7 +18802,7 @@ void depthwise_row(const depthwise_axis& rows, std::int64_t outputs, std::int64_
   const depthwise_axis columns = axis(j);
   if constexpr (Outputs > 1) {
    const std::int64_t end = j + (Outputs - 1) * phases;
-   if (end >= outputs) return false;
+   if (end >= outputs || !depthwise_blocks_run()) return false;
    const depthwise_axis other = axis(end);
    if (other.count != columns.count || other.first_b != columns.first_b) return false;
   }
@@ -18832,7 +18963,7 @@ struct depthwise_nine_body {
  template <class Isa>
  TG_INLINE static void run(const convolution_geometry* geometry, const depthwise_nine_rows<T>* rows,
        std::int64_t first, std::int64_t last) {
-  strips<Isa, Isa::vector_bytes>(*geometry, *rows, 0, first, last);
+  if constexpr (has_depthwise_blocks<Isa>) strips<Isa, Isa::vector_bytes>(*geometry, *rows, 0, first, last);
  }
 private:
  template <class Isa, int Bytes>
@@ -18958,7 +19089,7 @@ template <class T>
 void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const T* dy, T* dw, T* sums, bool parallel) {
  const std::int64_t channels = g.in_channels, filters = g.kernel_height * g.kernel_width * channels;
  const std::int64_t rows = g.batch * g.out_height, parts = depthwise_parts(g);
- const bool nine = g.kernel_height == 3 && g.kernel_width == 3;
+ const bool nine = g.kernel_height == 3 && g.kernel_width == 3 && depthwise_blocks_run();
  const bool adjacent = g.stride_width == 1 && g.dilation_width == 1;
  const bool longest = active_instruction_set() == instruction_set::avx512;
  const std::int64_t strip = active_tile_kernels<T>().lanes * (longest ? 2 : 1);
@@ -19067,6 +19198,7 @@ struct filter_gradient_chunk {
  T* windows;
  std::int64_t image = 0, images = 0, row = 0, rows = 0, column = 0, columns = 0;
  bool direct = false;
+ std::int64_t next = -1;
  void select(std::int64_t chunk) {
   const std::int64_t across = divide_up(g.out_width, plan.chunk_columns);
   const std::int64_t down = divide_up(g.out_height, plan.chunk_rows);
@@ -19081,6 +19213,37 @@ struct filter_gradient_chunk {
   direct = plan.parts > 1 && g.groups == 1 && elements_after >= 2 * kernels.lanes;
  }
  std::int64_t pixels() const { return images * rows * columns; }
+ struct numbers {
+  const T* from = nullptr;
+  std::int64_t count = 0;
+ };
+ std::array<numbers, 2> reads() const {
+  if (columns != g.out_width || g.stride_height > g.span_height()) return {};
+  const std::int64_t at = row * g.stride_height - g.pad_top;
+  const std::int64_t top = std::clamp<std::int64_t>(at, 0, g.in_height);
+  const std::int64_t bottom =
+   std::clamp<std::int64_t>(at + (rows - 1) * g.stride_height + g.span_height(), top, g.in_height);
+  const std::int64_t of_x = ((images - 1) * g.in_height + bottom - top) * g.in_width * g.in_channels;
+  const std::int64_t of_dy = pixels() * g.out_channels;
+  if ((of_x + of_dy) * static_cast<std::int64_t>(sizeof(T)) > large_l2_bytes() / 3) return {};
+  return {numbers{x + (image * g.in_height + top) * g.in_width * g.in_channels, of_x}, numbers{own_dy(), of_dy}};
+ }
+ std::array<tile_fetch<T>, 2> fetch(std::int64_t part, std::int64_t parts, std::int64_t calls) const {
+  std::array<tile_fetch<T>, 2> all;
+  if (next < 0) return all;
+  filter_gradient_chunk then = *this;
+  then.select(next);
+  constexpr std::int64_t line = 64 / sizeof(T);
+  const auto reads = then.reads();
+  for (std::size_t i = 0; i < 2; ++i) {
+   const std::int64_t lines = divide_up(reads[i].count, line), first = lines * part / parts;
+   all[i].from = reads[i].from + first * line;
+   all[i].lines = lines * (part + 1) / parts - first;
+   all[i].step = line;
+   all[i].at_once = divide_up(all[i].lines, calls * divide_up(pixels(), tile_job<T>::pause));
+  }
+  return all;
+ }
  const T* own_dy() const { return dy + ((image * g.out_height + row) * g.out_width + column) * g.out_channels; }
  panel_layout layout() const { return {g.group_out(), kernels.lanes}; }
  static constexpr std::int64_t pack_pixels = 64;
@@ -19142,7 +19305,7 @@ struct filter_gradient_chunk {
    }
  }
  void multiply(std::int64_t group, std::int64_t u, std::int64_t run, std::int64_t begin, std::int64_t end, T* dw,
-    bool accumulate) const {
+    bool accumulate, std::int64_t part, std::int64_t parts) const {
   const image_window window = plan.window(g);
   const bool padded = plan.padded(g);
   const std::int64_t channels = g.in_channels;
@@ -19165,9 +19328,10 @@ struct filter_gradient_chunk {
    source + u * g.dilation_height * source_row + run * g.dilation_width * channels + group * g.group_in();
   T* c = dw + (u * g.kernel_width * g.group_in() + run * plan.run_rows) * g.out_channels + group * g.group_out();
   const T* b = panels + group * panels_of.size(pixels());
-  const bool scattered = panels_of.count() >= 4 &&
-       job.walk.a_inner * static_cast<std::int64_t>(sizeof(T)) >= 1024 &&
-       pixels() <= most_pixels;
+  auto later = fetch(part, parts, divide_up(end - begin, kernels.rows) * panels_of.count());
+  for (std::size_t i = 0; i < 2; ++i) job.later[i] = later[i].lines > 0 ? &later[i] : nullptr;
+  const std::int64_t apart = job.walk.a_inner * static_cast<std::int64_t>(sizeof(T));
+  const bool scattered = apart >= 256 && panels_of.count() >= (apart < 1024 ? 4 : 2) && pixels() <= most_pixels;
   alignas(64) T together[tile_kernels<T>::most_rows * most_pixels];
   for_tiles(end - begin, kernels.rows, [&](std::int64_t first, std::int64_t count) {
    job.a = a + begin + first;
@@ -19216,11 +19380,14 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
    const std::int64_t first = chunks * part / plan.parts, last = chunks * (part + 1) / plan.parts;
    for (std::int64_t i = first; i < last; ++i) {
     chunk.select(i);
+    chunk.next = i + 1 < last ? i + 1 : -1;
     for (std::int64_t task = 0; task < chunk.pack_tasks(); ++task) chunk.pack(task);
     for (std::int64_t group = 0; group < g.groups; ++group)
      for (std::int64_t u = 0; u < g.kernel_height; ++u)
       for (std::int64_t run = 0; run < plan.runs; ++run)
-       chunk.multiply(group, u, run, 0, plan.run_rows, sums + part * filters, i > first);
+       chunk.multiply(group, u, run, 0, plan.run_rows, sums + part * filters, i > first,
+          (group * g.kernel_height + u) * plan.runs + run,
+          g.groups * g.kernel_height * plan.runs);
    }
   });
   std::copy_n(sums, filters, dw);
@@ -19237,65 +19404,88 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
  const std::int64_t shares = detail::divide_up(plan.run_rows, share);
  for (std::int64_t i = 0; i < chunks; ++i) {
   chunk.select(i);
+  chunk.next = i + 1 < chunks ? i + 1 : -1;
   detail::for_tasks(chunk.pack_tasks(), parallel, [&](std::int64_t task, int) { chunk.pack(task); });
-  detail::for_tasks(g.groups * g.kernel_height * plan.runs * shares, parallel, [&](std::int64_t task, int) {
+  const std::int64_t tasks = g.groups * g.kernel_height * plan.runs * shares;
+  detail::for_tasks(tasks, parallel, [&](std::int64_t task, int) {
    const std::int64_t part = task % shares, run = task / shares % plan.runs;
    const std::int64_t u = task / shares / plan.runs % g.kernel_height;
    chunk.multiply(task / shares / plan.runs / g.kernel_height, u, run, plan.run_rows * part / shares,
-      plan.run_rows * (part + 1) / shares, dw, i > 0);
+      plan.run_rows * (part + 1) / shares, dw, i > 0, task, tasks);
   });
  }
 }
 }
 // -- tapegraph/ops/convolution/cpu_forward.hpp
+// -- tapegraph/ops/convolution/cpu_one_pixel.hpp
+TG_ROUNDS_EACH_BEGIN
+namespace tapegraph::cpu::detail {
+template <class T>
+struct scaled_rows_body {
+ template <class Isa>
+ TG_INLINE static void run(const T* w, std::int64_t w_row, const T* x, std::int64_t k, std::int64_t columns,
+       T* sum) {
+  constexpr std::int64_t at_once = 8;
+  std::int64_t i = 0;
+  for (; i + at_once <= k; i += at_once)
+   rows<vector<T, Isa::vector_bytes>>(w + i * w_row, w_row, x + i, columns, sum,
+           std::make_index_sequence<static_cast<std::size_t>(at_once)>{});
+  for (; i < k; ++i)
+   rows<vector<T, Isa::vector_bytes>>(w + i * w_row, w_row, x + i, columns, sum, std::index_sequence<0>{});
+ }
+private:
+ template <class V, std::size_t... R>
+ TG_INLINE static void rows(const T* w, std::int64_t w_row, const T* x, std::int64_t columns, T* sum,
+       std::index_sequence<R...>) {
+  typename V::type s, m;
+  std::int64_t c = 0;
+  for (; c + V::lanes <= columns; c += V::lanes) {
+   V::load(s, sum + c);
+   ((V::load(m, w + static_cast<std::int64_t>(R) * w_row + c), V::multiply_add(s, m, x[R])), ...);
+   (__builtin_prefetch(w + static_cast<std::int64_t>(sizeof...(R) + R) * w_row + c), ...);
+   V::store(sum + c, s);
+  }
+  if (c == columns) return;
+  const int rest = static_cast<int>(columns - c);
+  V::load(s, sum + c);
+  ((V::load_first(m, w + static_cast<std::int64_t>(R) * w_row + c, rest), V::multiply_add(s, m, x[R])), ...);
+  V::store(sum + c, s);
+ }
+};
+template <class T>
+void one_pixel_forward(const T* x, const T* w, T* y, std::int64_t k, std::int64_t columns, std::int64_t most,
+     const convolution_epilogue<T>& epilogue) {
+ constexpr std::int64_t strip = 512, fewest = 128;
+ const bool parallel = worth_threads(static_cast<double>(k) * static_cast<double>(columns));
+ const std::int64_t shares = parallel ? thread_count() : 1;
+ const std::int64_t width = std::clamp<std::int64_t>(divide_up(divide_up(columns, shares), 64) * 64, fewest, strip);
+ const std::int64_t part = equal_part(k, most);
+ for_tasks(divide_up(columns, width), parallel, [&](std::int64_t task, int) {
+  alignas(64) T sum[strip];
+  const std::int64_t first = task * width, count = std::min(width, columns - first);
+  for (std::int64_t i = 0; i == 0 || i < k; i += part) {
+   std::fill_n(sum, divide_up(count, 16) * 16, T(0));
+   dispatch_fused<scaled_rows_body<T>>(w + i * columns + first, columns, x + i, std::min(part, k - i), count,
+            static_cast<T*>(sum));
+   const bool last = i + part >= k;
+   for (std::int64_t c = 0; c < count; ++c) {
+    T value = i > 0 ? sum[c] + y[first + c] : sum[c];
+    if (last && epilogue.bias != nullptr) value += epilogue.bias[first + c];
+    y[first + c] = last && epilogue.relu && value <= T(0) ? T(0) : value;
+   }
+  }
+ });
+ if (epilogue.next == nullptr) return;
+ epilogue.next->on_rows(0, 1);
+ epilogue.next->done = true;
+}
+}
+TG_ROUNDS_EACH_END
 // -- tapegraph/ops/convolution/cpu_unfolded.hpp
 // -- tapegraph/cpu/gemm.hpp
-// -- tapegraph/cpu/gemm_block.hpp
+// -- tapegraph/cpu/gemm_along.hpp
 // -- tapegraph/cpu/gemm_plan.hpp
-// -- tapegraph/cpu/caches.hpp
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
 namespace tapegraph::cpu {
-namespace detail {
-std::int64_t bytes_of_cache(std::string_view text);
-std::int64_t system_l2_bytes();
-TG_DEFINITION std::int64_t bytes_of_cache(std::string_view text) {
- std::int64_t bytes = 0;
- const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
- const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
- if (error != std::errc() || bytes < 0 || bytes > (std::int64_t{1} << 32)) return 0;
- return unit == "K" ? bytes << 10 : unit == "M" ? bytes << 20 : unit.empty() ? bytes : 0;
-}
-TG_DEFINITION std::int64_t system_l2_bytes() {
-#if defined(_SC_LEVEL2_CACHE_SIZE)
- if (const std::int64_t bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) return bytes;
-#endif
-#if defined(__linux__)
- if (std::FILE* const file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index2/size", "r")) {
-  char text[32]{};
-  const std::size_t size = std::fread(text, 1, sizeof text, file);
-  std::fclose(file);
-  const std::string_view all(text, size);
-  return bytes_of_cache(all.substr(0, all.find('\n')));
- }
-#endif
- return 0;
-}
-}
-inline std::int64_t large_l2_bytes() {
- static const std::int64_t bytes = [] {
-  const std::int64_t cache_bytes = detail::system_l2_bytes();
-  constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
-  return cache_bytes > 0 ? std::min(cache_bytes, 2 * mebibyte) : mebibyte;
- }();
- return bytes;
-}
-inline std::int64_t l2_bytes() { return std::min(large_l2_bytes(), std::int64_t{1} << 20); }
-inline std::int64_t parts_within_l2(std::int64_t bytes_of_part) {
- return std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / bytes_of_part);
-}
-
 template <class T>
 struct gemm_arguments {
  std::int64_t m, n, k;
@@ -19394,16 +19584,196 @@ struct gemm_plan {
       std::min(m, fewest_rows) * std::min(columns, columns_of_fewest));
  }
  template <class T>
+ static std::int64_t few_elements(const gemm_arguments<T>& g, int threads) {
+  return std::int64_t{threads} * 32 * std::min(g.k, most_k) + waiting_elements(g.m, g.n, threads);
+ }
+ template <class T>
  static std::int64_t b_elements(const gemm_arguments<T>& g, int threads) {
   if (g.packed_b != nullptr) return 0;
-  const std::int64_t k = std::min(g.k, most_k), panels = std::int64_t{threads} * 32 * k;
+  const std::int64_t k = std::min(g.k, most_k);
   const std::int64_t shared =
    std::min(panel_layout::padded(g.n, 32) * k, shares(threads) * std::max(elements_in_l2<T>(), 32 * k));
-  return std::max(shared, panels + waiting_elements(g.m, g.n, threads));
+  return std::max(shared, few_elements(g, threads));
  }
 };
 }
-
+}
+namespace tapegraph::cpu::detail {
+template <class T, int Bytes>
+struct turned_columns {
+ using v = vector<T, Bytes>;
+ using type = typename v::type;
+ static constexpr int piece = v::lanes / 2;
+ TG_INLINE static void load(type (&b)[piece], const T* from, std::int64_t row) {
+  if constexpr (quad == piece)
+   quads(b, from, row, numbers);
+  else
+   pieces(b, from, row, numbers);
+ }
+private:
+ static constexpr int quad = 16 / static_cast<int>(sizeof(T));
+ static constexpr auto numbers = std::make_integer_sequence<int, quad>{};
+ static constexpr auto all = std::make_integer_sequence<int, v::lanes>{};
+ template <int... S>
+ TG_INLINE static void pieces(type (&b)[piece], const T* from, std::int64_t row,
+        std::integer_sequence<int, S...> s) {
+  type low[quad], high[quad];
+  quads(low, from, row, s);
+  quads(high, from + 2 * quad * row, row, s);
+  (every_second<0>(b[S], low[S], high[S], all), ...);
+  (every_second<quad>(b[S + quad], low[S], high[S], all), ...);
+ }
+ template <int... S>
+ TG_INLINE static void quads(type (&b)[quad], const T* from, std::int64_t row, std::integer_sequence<int, S...>) {
+  type x[quad];
+  (join(x[S], from + S * row, from + (S + quad) * row, all), ...);
+  if constexpr (quad == 2) {
+   mix<0, n>(b[0], x[0], x[1], all);
+   mix<1, n + 1>(b[1], x[0], x[1], all);
+  } else {
+   type low, high, low2, high2;
+   mix<0, n, 1, n + 1>(low, x[0], x[1], all);
+   mix<2, n + 2, 3, n + 3>(high, x[0], x[1], all);
+   mix<0, n, 1, n + 1>(low2, x[2], x[3], all);
+   mix<2, n + 2, 3, n + 3>(high2, x[2], x[3], all);
+   mix<0, 1, n, n + 1>(b[0], low, low2, all);
+   mix<2, 3, n + 2, n + 3>(b[1], low, low2, all);
+   mix<0, 1, n, n + 1>(b[2], high, high2, all);
+   mix<2, 3, n + 2, n + 3>(b[3], high, high2, all);
+  }
+ }
+ static constexpr int n = v::lanes;
+ template <int... L>
+ TG_INLINE static void join(type& to, const T* first, const T* second, std::integer_sequence<int, L...>) {
+  using half = vector<T, Bytes / 2>;
+#if defined(TG_FMA_BY_NAME)
+  const auto& low = *reinterpret_cast<const typename half::storage*>(first);
+  const auto& high = *reinterpret_cast<const typename half::storage*>(second);
+  if constexpr (Bytes == 64) {
+   __asm__("vmovups %1, %t0" : "=v"(to) : "m"(low));
+   __asm__("vinsertf64x4 $1, %1, %0, %0" : "+v"(to) : "m"(high));
+  } else {
+   __asm__("vmovups %1, %x0" : "=x"(to) : "m"(low));
+   __asm__("vinsertf128 $1, %1, %0, %0" : "+x"(to) : "m"(high));
+  }
+#else
+  typename half::type low, high;
+  half::load(low, first);
+  half::load(high, second);
+  to = __builtin_shufflevector(low, high, L...);
+#endif
+ }
+ template <int... Q, int... L>
+ TG_INLINE static void mix(type& to, const type& a, const type& b, std::integer_sequence<int, L...>) {
+  constexpr int from[] = {Q...}, count = sizeof...(Q);
+  to = __builtin_shufflevector(a, b, (L / count * count + from[L % count])...);
+ }
+ template <int First, int... L>
+ TG_INLINE static void every_second(type& to, const type& a, const type& b, std::integer_sequence<int, L...>) {
+  to = __builtin_shufflevector(a, b, (First + L / quad * 2 * quad + L % quad)...);
+ }
+};
+template <class T>
+struct along_body {
+ static constexpr int side = 64 / static_cast<int>(sizeof(T)), most_rows = 16;
+ template <class Isa>
+ TG_INLINE static void run(const tile_job<T>* job, int rows, int before) {
+  if constexpr (Isa::vector_bytes >= 32)
+   sums<Isa>(*job, rows, before, std::make_integer_sequence<int, 64 / Isa::vector_bytes>{});
+ }
+private:
+ template <class Isa, int... N>
+ TG_INLINE static void sums(const tile_job<T>& job, int rows, int before, std::integer_sequence<int, N...>) {
+  using columns = turned_columns<T, Isa::vector_bytes>;
+  using v = typename columns::v;
+  constexpr int piece = columns::piece;
+  alignas(64) T values[(most_rows + 1) * side];
+  for (int i = 2 * side; i < rows * side; ++i) values[i] = 0;
+  typename v::type c[2][sizeof...(N)] = {};
+  const T *a = job.a, *b = job.b;
+  const std::int64_t b_row = job.walk.b_inner;
+  std::int64_t left = job.walk.inner;
+  for (; left >= piece; left -= piece, a += piece, b += piece)
+   (add<Isa>(c[0][N], c[1][N], values + (2 * side + N * v::lanes), rows, a, job.a_row,
+     b + N * v::lanes * b_row, b_row, std::integral_constant<int, 0>{},
+     std::make_integer_sequence<int, piece>{}),
+   ...);
+  if (left > 0) {
+   const int first = piece - static_cast<int>(left);
+   (add<Isa>(c[0][N], c[1][N], values + (2 * side + N * v::lanes), rows, a - first, job.a_row,
+     b - first + N * v::lanes * b_row, b_row, first, std::make_integer_sequence<int, piece>{}),
+   ...);
+  }
+  (v::store(values + N * v::lanes, c[0][N]), ...);
+  (v::store(values + (side + N * v::lanes), c[1][N]), ...);
+  fused<Isa>::template finish<T>(job, values + before, rows, sizeof...(N));
+ }
+ template <class Isa, class V, class First, int... S>
+ TG_INLINE static void add(V& sum, V& second, T* waiting, int rows, const T* a, std::int64_t a_row, const T* b,
+       std::int64_t b_row, First first, std::integer_sequence<int, S...>) {
+  V columns[sizeof...(S)];
+  turned_columns<T, Isa::vector_bytes>::load(columns, b, b_row);
+  const T* next = a + a_row;
+  ((S >= first ? (step<Isa>(sum, columns[S], a[S]), step<Isa>(second, columns[S], next[S])) : void()), ...);
+  for (int r = 2; r < rows; ++r, waiting += side) {
+   next += a_row;
+   V other;
+   vector<T, Isa::vector_bytes>::load(other, waiting);
+   ((S >= first ? step<Isa>(other, columns[S], next[S]) : void()), ...);
+   vector<T, Isa::vector_bytes>::store(waiting, other);
+  }
+ }
+ template <class Isa, class V>
+ TG_INLINE static void step(V& sum, const V& columns, T a) {
+#if defined(TG_FMA_BY_NAME)
+  if constexpr (Isa::vector_bytes == 64) return tile<Isa, T, 1, 1>::fma(sum, columns, a - V{});
+#endif
+  vector<T, Isa::vector_bytes>::multiply_add(sum, columns, a);
+ }
+};
+template <class T>
+bool goes_along(const gemm_arguments<T>& g) {
+ constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
+ const std::int64_t vector_bytes = active_tile_kernels<T>().lanes * bytes;
+ return g.transpose_b && !g.transpose_a && g.packed_b == nullptr && g.m > 1 && g.m * 4 <= vector_bytes &&
+  vector_bytes >= 32 && g.k * bytes >= 32;
+}
+template <class T>
+void gemm_along(const gemm_arguments<T>& g, std::int64_t block_k, T* scratch, bool parallel) {
+ constexpr std::int64_t side = along_body<T>::side;
+ for_tasks(divide_up(g.n, side), parallel, [&](std::int64_t task, int thread) {
+  const std::int64_t left = task * side;
+  tile_job<T> job{};
+  job.columns = std::min(side, g.n - left);
+  const std::int64_t before = std::min(left, side - job.columns);
+  job.a_row = g.lda;
+  job.c = g.c + left;
+  job.c_row = g.ldc;
+  for (std::int64_t k = 0; k < g.k; k += block_k) {
+   job.walk.inner = std::min(block_k, g.k - k);
+   job.walk.b_inner = g.ldb;
+   job.a = g.a + k;
+   job.b = g.b + (left - before) * g.ldb + k;
+   if (g.n < side) {
+    T* const own = scratch + thread * side * block_k;
+    for (std::int64_t j = 0; j < side; ++j)
+     std::copy_n(job.b + std::min(j, g.n - 1) * g.ldb, job.walk.inner, own + j * job.walk.inner);
+    job.walk.b_inner = job.walk.inner;
+    job.b = own;
+   }
+   job.accumulate = g.accumulate || k > 0;
+   if (k + job.walk.inner == g.k) {
+    if (g.bias != nullptr) job.bias = g.bias + left;
+    job.relu = g.relu;
+   }
+   dispatch_fused<along_body<T>>(static_cast<const tile_job<T>*>(&job), static_cast<int>(g.m),
+          static_cast<int>(before));
+  }
+ });
+}
+}
+// -- tapegraph/cpu/gemm_block.hpp
+namespace tapegraph::cpu {
 namespace detail {
 template <class T>
 struct gemm_block {
@@ -19578,10 +19948,11 @@ struct gemm_block {
   if (plan.shared_b || plan.packed_b) return run_rows(parallel);
   const std::int64_t panels = layout().count();
   if (plan.few_rows) return run_few(parallel);
-  const std::int64_t shares =
-   plan.b_stays ? std::clamp<std::int64_t>(divide_up(thread_count(), panels), 1, tiles()) : 1;
+  const std::int64_t threads = parallel ? thread_count() : 1,
+      wanted = plan.pack_a ? threads : divide_up(threads, panels);
+  const std::int64_t shares = plan.b_stays ? std::clamp<std::int64_t>(wanted, 1, tiles()) : 1;
   for_tasks(panels * shares, parallel, [&](std::int64_t task, int thread) {
-   const std::int64_t panel = task / shares, share = task % shares;
+   const std::int64_t panel = task % panels, share = task / panels;
    T* const b = stays(panel) ? nullptr : panel_of_thread(thread);
    if (b != nullptr) pack_b(panel, b);
    for (std::int64_t t = tiles() * share / shares; t < tiles() * (share + 1) / shares; ++t) {
@@ -19606,13 +19977,14 @@ struct gemm_block {
   const std::int64_t panels = layout().count();
   const int threads = parallel ? thread_count() : 1;
   if (!plan.packed_b) pack_all_b(parallel, threads);
-  const std::int64_t groups = std::min<std::int64_t>(tiles(), threads > 1 ? 8 * threads : 1);
+  const std::int64_t some = std::clamp<std::int64_t>(tiles() / threads, 1, threads > 1 ? 8 : 1);
+  const std::int64_t groups = std::min<std::int64_t>(tiles(), some * threads);
   const std::int64_t parts =
    std::clamp<std::int64_t>(std::max(divide_up(panels * 2 * kernels.lanes, plan.resident),
            threads > 1 ? divide_up(8 * threads, groups) : 1),
          1, panels);
   for_tasks(groups * parts, parallel, [&](std::int64_t task, int thread) {
-   const std::int64_t group = task % groups, part = task / groups;
+   const std::int64_t group = task / (some * parts) * some + task % some, part = task / some % parts;
    const std::int64_t first_panel = panels * part / parts, count = panels * (part + 1) / parts - first_panel;
    const std::int64_t step = plan.a_by_turns ? turn() : 1, last = tiles() * (group + 1) / groups;
    tile_fetch<T> next_b;
@@ -19683,10 +20055,9 @@ private:
   typename V::type sum[sizeof...(Row)][sizeof...(Part)] = {};
   std::int64_t n = 0;
   for (; n + step <= k; n += step) (add<V, Part>(rows, sum, matrix + n, matrix_row, x + n), ...);
-  ((y[static_cast<std::int64_t>(Row) * y_stride] =
-   finished<V>(sum[Row], matrix + static_cast<std::int64_t>(Row) * matrix_row, x, n, k) +
-   (accumulate ? y[static_cast<std::int64_t>(Row) * y_stride] : T(0))),
-  ...);
+  T lane[sizeof...(Row)][step];
+  (store<V, sizeof...(Part)>(lane[Row], sum[Row]), ...);
+  finish(lane[0], sizeof...(Row), matrix + n, matrix_row, x + n, k - n, y, y_stride, accumulate);
  }
  template <class V, std::size_t Part, std::size_t... Row, class Sums>
  TG_INLINE static void add(std::index_sequence<Row...>, Sums& sum, const T* matrix, std::int64_t matrix_row,
@@ -19697,13 +20068,17 @@ private:
   ((V::load(a, matrix + static_cast<std::int64_t>(Row) * matrix_row + at), sum[Row][Part] += a * b), ...);
  }
  template <class V, std::size_t Parts>
- TG_INLINE static T finished(const typename V::type (&part)[Parts], const T* m, const T* x, std::int64_t n,
-        std::int64_t k) {
-  T lane[step], sum = 0;
+ TG_INLINE static void store(T* lane, const typename V::type (&part)[Parts]) {
   for (std::size_t p = 0; p < Parts; ++p) V::store(lane + p * V::lanes, part[p]);
-  for (const T each : lane) sum += each;
-  for (; n < k; ++n) sum += m[n] * x[n];
-  return sum;
+ }
+ TG_INLINE static void finish(const T* lane, std::size_t rows, const T* matrix, std::int64_t matrix_row, const T* x,
+        std::int64_t rest, T* y, std::int64_t y_stride, bool accumulate) {
+  for (std::size_t row = 0; row < rows; ++row, lane += step, matrix += matrix_row, y += y_stride) {
+   T sum = 0;
+   for (std::int64_t n = 0; n < step; ++n) sum += lane[n];
+   for (std::int64_t n = 0; n < rest; ++n) sum += matrix[n] * x[n];
+   *y = sum + (accumulate ? *y : T(0));
+  }
  }
 };
 template <class T>
@@ -19765,6 +20140,32 @@ void gemm_vector(const gemm_vector_arguments<T>& g, T* scratch) {
 TG_ROUNDS_EACH_END
 namespace tapegraph::cpu {
 template <class T>
+void gemm(const gemm_arguments<T>& g, void* workspace);
+namespace detail {
+inline constexpr std::int64_t most_turned = 24, least_turned = 64;
+template <class T>
+bool is_turned(const gemm_arguments<T>& g) {
+ return g.transpose_a && !g.transpose_b && g.packed_b == nullptr && g.bias == nullptr && !g.relu && !g.accumulate &&
+  g.m >= least_turned && (g.n <= 12 || (g.n <= most_turned && g.k >= 128));
+}
+template <class T>
+gemm_arguments<T> turned(const gemm_arguments<T>& g, T* c) {
+ gemm_arguments<T> t = g;
+ t.m = std::min(g.n, most_turned), t.n = g.m;
+ t.a = g.b, t.lda = g.ldb, t.b = g.a, t.ldb = g.lda;
+ t.c = c, t.ldc = g.m;
+ return t;
+}
+template <class T>
+void gemm_turned(const gemm_arguments<T>& g, void* workspace) {
+ workspace_cutter cut(workspace);
+ const gemm_arguments<T> t = turned(g, cut.take<T>(g.m * g.n));
+ gemm(t, cut.take<std::byte>(0));
+ for (std::int64_t i = 0; i < g.m; ++i)
+  for (std::int64_t j = 0; j < g.n; ++j) g.c[i * g.ldc + j] = t.c[j * t.ldc + i];
+}
+}
+template <class T>
 std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
  if (g.m <= 0 || g.n <= 0 || g.k <= 0) return 0;
  detail::workspace_cutter cut(nullptr);
@@ -19773,9 +20174,15 @@ std::size_t gemm_workspace_bytes(const gemm_arguments<T>& g, int threads) {
  } else {
   cut.take<T>(detail::gemm_plan::a_elements(g, threads));
   cut.take<T>(detail::gemm_plan::b_elements(g, threads));
-  detail::workspace_cutter vector(nullptr);
+  detail::workspace_cutter vector(nullptr), other(nullptr);
   vector.take<T>(detail::gemm_vector_elements(g.m, g.n, g.k, threads));
-  return std::max(cut.used(), vector.used());
+  if (g.transpose_a && !g.transpose_b && g.m >= detail::least_turned) {
+   const gemm_arguments<T> t = detail::turned<T>(g, nullptr);
+   other.take<T>(t.m * t.n);
+   other.take<T>(detail::gemm_plan::a_elements(t, threads));
+   other.take<T>(detail::gemm_plan::few_elements(t, threads));
+  }
+  return std::max({cut.used(), vector.used(), other.used()});
  }
  return cut.used();
 }
@@ -19817,12 +20224,14 @@ void gemm(const gemm_arguments<T>& g, void* workspace) {
   detail::gemm_vector(v, scratch);
   return finish_rows(g);
  }
+ if (detail::is_turned(g)) return detail::gemm_turned(g, workspace);
  const int threads = detail::may_divide() ? thread_count() : 1;
  T* packed_a = cut.take<T>(detail::gemm_plan::a_elements(g, threads));
  T* packed_b = cut.take<T>(detail::gemm_plan::b_elements(g, threads));
  const auto& kernels = active_tile_kernels<T>();
  const bool parallel = detail::worth_threads(detail::multiply_adds(g));
  const detail::gemm_plan plan(g, parallel ? threads : 1);
+ if (detail::goes_along(g)) return detail::gemm_along(g, plan.block_k, packed_b, parallel);
  for (std::int64_t row = 0; row < g.m; row += plan.block_m)
   for (std::int64_t k = 0; k < g.k; k += plan.block_k)
    for (std::int64_t column = 0; column < g.n; column += plan.block_n) {
@@ -20058,6 +20467,7 @@ struct forward_plan {
  std::int64_t block_height, block_width;
  std::int64_t blocks_down, blocks_across;
  image_window window;
+ bool by_columns;
  explicit forward_plan(const convolution_geometry& g) {
   constexpr std::int64_t pixels = 128;
   block_width = equal_part(g.out_width, 2 * pixels);
@@ -20066,6 +20476,22 @@ struct forward_plan {
   blocks_down = divide_up(g.out_height, std::max<std::int64_t>(1, block_height));
   window = {0, 0, (block_height - 1) * g.stride_height + g.span_height(),
     (block_width - 1) * g.stride_width + g.span_width()};
+  constexpr std::int64_t to_add = 20;
+  convolution_geometry even = g;
+  even.out_width = std::max<std::int64_t>(1, g.out_width / 2 * 2);
+  std::int64_t padding = 0;
+  for (std::int64_t v = 0; v < g.kernel_width; ++v) padding += even.out_width - inside(even, v).count();
+  by_columns = padding * g.kernel_height * g.group_in() > to_add * g.kernel_width * even.out_width;
+ }
+ struct outputs {
+  std::int64_t first, last;
+  std::int64_t count() const { return last - first; }
+ };
+ static outputs inside(const convolution_geometry& g, std::int64_t v) {
+  const std::int64_t at = v * g.dilation_width - g.pad_left;
+  const std::int64_t first = std::clamp<std::int64_t>(-floor_divide(at, g.stride_width), 0, g.out_width);
+  const std::int64_t last = floor_divide(g.in_width - 1 - at, g.stride_width) + 1;
+  return {first, std::clamp<std::int64_t>(last, first, g.out_width)};
  }
 };
 inline bool filters_stay(const convolution_geometry& g) {
@@ -20079,6 +20505,7 @@ inline convolution_geometry in_one_line(convolution_geometry g) {
  g.batch = g.in_height = g.out_height = 1;
  return g;
 }
+inline constexpr std::int64_t rows_in_place = 256;
 inline constexpr std::int64_t panel_bytes = 512 * 1024;
 template <class T>
 void forward_block(const convolution_geometry& g, const forward_plan& plan, const tile_kernels<T>& kernels, const T* x,
@@ -20108,69 +20535,96 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
  const panel_layout layout{g.group_out(), kernels.lanes};
  tile_job<T> job{};
  job.walk.a_outer = g.dilation_height * source_row;
- job.walk.middle = g.row_is_contiguous() ? 1 : g.kernel_width;
  job.walk.a_middle = g.dilation_width * channels;
  job.a_row = g.stride_width * channels;
  job.c_row = g.out_channels;
  const T* const first_of_all =
   packed + first_panel / layout.count() * layout.size(k) + layout.offset(first_panel % layout.count(), k);
- const auto add = [&](std::int64_t p, std::int64_t u, std::int64_t count, std::int64_t v, std::int64_t end) {
-  const std::int64_t group = p / layout.count(), panel = p % layout.count();
-  const std::int64_t channel = group * g.group_out() + panel * 2 * kernels.lanes, at = u * row_k + v;
-  const bool last = u + count == g.kernel_height && end == row_k;
+ const bool by_columns = w == nullptr && plan.by_columns;
+ const auto pixels_of = [&](std::int64_t v) -> forward_plan::outputs {
+  const auto all = forward_plan::inside(g, v);
+  return {std::clamp<std::int64_t>(all.first - column0, 0, columns),
+    std::clamp<std::int64_t>(all.last - column0, 0, columns)};
+ };
+ const auto add = [&](std::int64_t p, std::int64_t u, std::int64_t count, std::int64_t from, std::int64_t end) {
+  const std::int64_t group = p / layout.count(), panel = p % layout.count(), width = layout.width(panel);
+  const std::int64_t channel = group * g.group_out() + panel * 2 * kernels.lanes;
+  const bool last = u + count == g.kernel_height;
   job.columns = layout.columns(panel);
-  job.walk.outer = count;
-  job.walk.inner = g.row_is_contiguous() ? end - v : depth;
-  if (w != nullptr && job.columns == layout.width(panel)) {
-   job.b = w + at * g.out_channels + channel;
-   job.walk.b_inner = g.out_channels;
-   job.b_ahead = last ? 0 : (end - v) * g.out_channels;
-  } else {
-   job.b = packed + group * layout.size(k) + layout.offset(panel, k) + at * layout.width(panel);
-   job.walk.b_inner = job.b_ahead = 0;
-  }
-  job.accumulate = at > 0;
-  job.bias = last && epilogue.bias != nullptr ? epilogue.bias + channel : nullptr;
-  job.relu = last && epilogue.relu;
-  const std::int64_t size = count * row_k * layout.width(panel);
-  const T* ahead = last && p + 1 == last_panel ? first_of_all : job.b + size;
-  std::int64_t left = w != nullptr ? 0 : size;
+  const bool in_place = w != nullptr && job.columns == width;
+  const T* const filters = in_place
+         ? w + u * row_k * g.out_channels + channel
+         : packed + group * layout.size(k) + layout.offset(panel, k) + u * row_k * width;
+  job.walk.b_inner = in_place ? g.out_channels : 0;
   const auto& run = kernels.run[layout.vectors(panel) - 1];
-  const T* const filters = job.b;
+  std::int64_t left = w != nullptr ? 0 : count * row_k * width;
+  const T* ahead = last && p + 1 == last_panel ? first_of_all : filters + left;
   for (std::int64_t i = 0; i < rows; ++i) {
    const std::int64_t top = window.row + i * g.stride_height, below = g.in_height - top, end_u = u + count;
    const std::int64_t inside = top < 0 ? divide_up(-top, g.dilation_height) : 0;
    const std::int64_t outside = below > 0 ? divide_up(below, g.dilation_height) : 0;
    const std::int64_t begin = std::max(u, std::min(inside, end_u - 1));
    const std::int64_t stop = std::min(end_u, std::max(outside, begin + 1));
-   const std::int64_t depth_of_tile = (stop - begin) * row_k;
    job.walk.outer = stop - begin;
-   job.b = w != nullptr ? filters : filters + (begin - u) * row_k * layout.width(panel);
-   const T* a = source + (i * g.stride_height + begin * g.dilation_height) * source_row + group * depth + v;
-   T* c = y + ((image * g.out_height + row0 + i) * g.out_width + column0) * g.out_channels + channel;
-   for_tiles(columns, kernels.rows, [&](std::int64_t first, std::int64_t tile) {
-    job.a = a + first * job.a_row;
-    job.c = c + first * g.out_channels;
-    job.a_ahead = left > 0 ? ahead : nullptr;
-    run[tile - 1](job);
-    ahead += tile * depth_of_tile;
-    left -= tile * depth_of_tile;
-    job.b_ahead = 0;
-   });
+   for (std::int64_t v = 0; v < (by_columns ? g.kernel_width : 1); ++v) {
+    const std::int64_t at = by_columns ? v * depth : from, size = by_columns ? depth : end - from;
+    const auto pixels = by_columns ? pixels_of(v) : forward_plan::outputs{0, columns};
+    const bool complete = last && at + size == row_k;
+    job.walk.middle = by_columns || g.row_is_contiguous() ? 1 : g.kernel_width;
+    job.walk.inner = by_columns || !g.row_is_contiguous() ? depth : size;
+    job.walk.b_skip = (row_k - size) * width;
+    job.b = filters + (in_place ? at * g.out_channels : ((begin - u) * row_k + at) * width);
+    job.b_ahead = in_place && i == 0 && !complete ? size * g.out_channels : 0;
+    job.accumulate = u > 0 || at > 0;
+    job.bias = complete && epilogue.bias != nullptr ? epilogue.bias + channel : nullptr;
+    job.relu = complete && epilogue.relu;
+    const T* a = source + (i * g.stride_height + begin * g.dilation_height) * source_row + group * depth +
+       (by_columns ? v * job.walk.a_middle : at) + pixels.first * job.a_row;
+    T* c = y + ((image * g.out_height + row0 + i) * g.out_width + column0 + pixels.first) * g.out_channels +
+     channel;
+    const std::int64_t depth_of_tile = (stop - begin) * size;
+    for_tiles(pixels.count(), kernels.rows, [&](std::int64_t first, std::int64_t tile) {
+     job.a = a + first * job.a_row;
+     job.c = c + first * g.out_channels;
+     job.a_ahead = left > 0 ? ahead : nullptr;
+     run[tile - 1](job);
+     ahead += tile * depth_of_tile;
+     left -= tile * depth_of_tile;
+     job.b_ahead = 0;
+    });
+   }
   }
  };
  if (w != nullptr) {
-  const std::int64_t part = equal_part(row_k, 256);
+  const std::int64_t part = equal_part(row_k, rows_in_place);
   for (std::int64_t v = 0; v < row_k; v += part)
    for (std::int64_t p = first_panel; p < last_panel; ++p) add(p, 0, 1, v, std::min(row_k, v + part));
   return;
  }
+ const auto for_others = [&](std::int64_t v, const auto& f) {
+  const auto channel_of = [&](std::int64_t p) {
+   return p / layout.count() * g.group_out() + p % layout.count() * 2 * kernels.lanes;
+  };
+  const std::int64_t channel = channel_of(first_panel), count = channel_of(last_panel) - channel;
+  const auto pixels = pixels_of(v);
+  for (std::int64_t i = 0; i < rows; ++i)
+   for (std::int64_t j = 0; j < columns; ++j)
+    if (j < pixels.first || j >= pixels.last)
+     f(y + ((image * g.out_height + row0 + i) * g.out_width + column0 + j) * g.out_channels + channel,
+     channel, count);
+ };
+ if (by_columns) for_others(0, [](T* to, std::int64_t, std::int64_t count) { std::fill_n(to, count, T(0)); });
  const std::int64_t kernel_rows = std::clamp<std::int64_t>(
   panel_bytes / std::max<std::int64_t>(1, row_k * 2 * kernels.lanes * static_cast<std::int64_t>(sizeof(T))), 1,
   std::max<std::int64_t>(1, g.kernel_height));
  for (std::int64_t p = first_panel; p < last_panel; ++p)
   for (std::int64_t u = 0; u == 0 || u < g.kernel_height; u += kernel_rows)
    add(p, u, std::min(kernel_rows, g.kernel_height - u), 0, row_k);
+ if (by_columns && (epilogue.bias != nullptr || epilogue.relu))
+  for_others(g.kernel_width - 1, [&](T* to, std::int64_t channel, std::int64_t count) {
+   dispatch<depthwise_epilogue_body<T>>(epilogue.bias == nullptr ? epilogue.bias : epilogue.bias + channel,
+            epilogue.relu, std::int64_t{1}, count, to);
+  });
 }
 inline void continue_block(const convolution_geometry& g, const forward_plan& plan, const runtime::continuation& next,
       std::int64_t image, std::int64_t down, std::int64_t across) {
@@ -20271,6 +20725,8 @@ void convolution_forward(const convolution_geometry& g, const T* x, const T* w, 
  if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
  if (detail::unfolds(g)) return detail::unfolded_forward(g, x, w, y, workspace, epilogue, kept);
  if (kept != nullptr) return convolution_forward_packed(g, x, kept, y, workspace, epilogue);
+ if (detail::filters_stay(g) && g.out_width == 1 && g.groups == 1 && detail::unfolded_plan::plain(g))
+  return detail::one_pixel_forward(x, w, y, g.in_channels, g.out_channels, detail::rows_in_place, epilogue);
  detail::workspace_cutter cut(workspace);
  detail::take_forward_scratch<T>(cut, g, thread_count());
  T* packed = cut.take<T>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes));
@@ -20354,6 +20810,14 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
     const std::int64_t panel_row = depth * layout.width(panel);
     const auto& kernel = kernels.run[layout.vectors(panel) - 1];
     job.columns = layout.columns(panel);
+    const std::int64_t begin = panel * 2 * kernels.lanes, end = begin + job.columns - 1;
+    const std::int64_t furthest = plan.runs == 1 ? end / channels : run,
+        nearest = plan.runs == 1 ? begin / channels : run;
+    const std::int64_t from_left = column0 + g.pad_left;
+    const std::int64_t j0 = std::clamp<std::int64_t>(
+     -floor_divide(furthest * g.dilation_width - from_left, g.stride_width), first, last);
+    const std::int64_t j1 = std::clamp<std::int64_t>(
+     floor_divide(from_left + columns - 1 - nearest * g.dilation_width, g.stride_width) + 1, j0, last);
     job.walk.b_skip = (step - 1) * panel_row;
     for (std::int64_t i = 0; i < rows; ++i) {
      const std::int64_t row = row0 + i + g.pad_top;
@@ -20371,10 +20835,10 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
      if (count <= 0 || i_dy < 0) continue;
      job.walk.outer = std::min(count, i_dy / back + 1);
      job.b = b + u * panel_row;
-     const T* a = dy + (image * g.out_height + i_dy) * dy_row + first * g.out_channels + group * depth;
-     T* c = buffer + i * buffer_row + run * g.dilation_width * channels + group * g.group_in() +
-      panel * 2 * kernels.lanes;
-     for_tiles(last - first, kernels.rows, [&](std::int64_t from, std::int64_t tile_rows) {
+     const T* a = dy + (image * g.out_height + i_dy) * dy_row + j0 * g.out_channels + group * depth;
+     T* c = buffer + i * buffer_row + run * g.dilation_width * channels + group * g.group_in() + begin +
+      (j0 - first) * job.c_row;
+     for_tiles(j1 - j0, kernels.rows, [&](std::int64_t from, std::int64_t tile_rows) {
       job.a = a + from * job.a_row;
       job.c = c + from * job.c_row;
       kernel[tile_rows - 1](job);
@@ -20403,18 +20867,17 @@ void pack_gradient_filters(const convolution_geometry& g, const T* w, T* packed)
  const detail::input_gradient_plan plan(g);
  const panel_layout layout{plan.run_columns, active_tile_kernels<T>().lanes};
  const std::int64_t depth = g.group_out(), k = g.kernel_height * depth;
- parallel_for(g.groups * plan.runs * layout.count(),
-    detail::worth_threads(static_cast<double>(k * plan.runs * plan.run_columns * g.groups)),
-    [&](std::int64_t p) {
-     const std::int64_t panel = p % layout.count(), run = p / layout.count() % plan.runs;
-     const std::int64_t group = p / layout.count() / plan.runs;
-     T* to = packed + (group * plan.runs + run) * layout.size(k) + layout.offset(panel, k);
-     const T* from = w + run * plan.run_columns * g.out_channels + group * depth;
-     for (std::int64_t u = 0; u < g.kernel_height; ++u)
-      pack_panel(to + u * depth * layout.width(panel), layout, panel,
-         from + u * g.kernel_width * g.group_in() * g.out_channels, g.out_channels, true,
-         depth);
-    });
+ parallel_for(
+  g.groups * plan.runs * layout.count(),
+  detail::worth_threads(static_cast<double>(k * plan.runs * plan.run_columns * g.groups)), [&](std::int64_t p) {
+   const std::int64_t panel = p % layout.count(), run = p / layout.count() % plan.runs;
+   const std::int64_t group = p / layout.count() / plan.runs;
+   T* to = packed + (group * plan.runs + run) * layout.size(k) + layout.offset(panel, k);
+   const T* from = w + run * plan.run_columns * g.out_channels + group * depth;
+   for (std::int64_t u = 0; u < g.kernel_height; ++u)
+    pack_panel(to + u * depth * layout.width(panel), layout, panel,
+      from + u * g.kernel_width * g.group_in() * g.out_channels, g.out_channels, true, depth);
+  });
 }
 template <class T>
 void convolution_input_gradient_packed(const convolution_geometry& g, const T* dy, const T* packed, T* dx,
