@@ -114,7 +114,7 @@ struct filter_gradient_chunk {
     /// Part `part` of `parts` of what the next chunk reads, over `calls` of the kernel.
     std::array<tile_fetch<T>, 2> fetch(std::int64_t part, std::int64_t parts, std::int64_t calls) const {
         std::array<tile_fetch<T>, 2> all;
-        if (next < 0) return all;
+        if (next < 0 || plan.padded(g)) return all; // images with padding are copied first, in order
         filter_gradient_chunk then = *this;
         then.select(next);
         constexpr std::int64_t line = 64 / sizeof(T);
@@ -227,7 +227,7 @@ struct filter_gradient_chunk {
         auto later = fetch(part, parts, divide_up(end - begin, kernels.rows) * panels_of.count());
         for (std::size_t i = 0; i < 2; ++i) job.later[i] = later[i].lines > 0 ? &later[i] : nullptr;
         const std::int64_t apart = job.walk.a_inner * static_cast<std::int64_t>(sizeof(T));
-        const bool scattered = apart >= 256 && panels_of.count() >= (apart < 1024 ? 4 : 2) && pixels() <= most_pixels;
+        const bool scattered = apart >= 256 && panels_of.count() >= (apart < 1024 ? 8 : 2) && pixels() <= most_pixels;
         alignas(64) T together[tile_kernels<T>::most_rows * most_pixels];
         for_tiles(end - begin, kernels.rows, [&](std::int64_t first, std::int64_t count) {
             job.a = a + begin + first;
