@@ -292,6 +292,29 @@ TEST_CASE("convolution: k in several chunks") {
     check_everywhere<float>({1, 5, 7, 700, 5, 3, 1, 5, 35});
 }
 
+TEST_CASE("convolution: forward sums have the same bits on AVX2 and on AVX-512") {
+    // batch, in height, width, channels, kernel, out height, width, channels, stride, padding, dilation, groups
+    for (const geometry& g :
+         {geometry{1, 9, 9, 500, 3, 3, 9, 9, 35, 1, 1, 2, 2, 2, 2}, // k in several chunks, by columns
+          geometry{1, 11, 10, 500, 3, 3, 9, 8, 35},                 // and not
+          geometry{2, 7, 7, 67, 3, 3, 7, 7, 37, 1, 1, 2, 2, 2, 2}}) {
+        const expectation<float> inexact(g);
+        std::vector<float> x = inexact.x, w = inexact.w;
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] += 1.0f / static_cast<float>(i % 97 + 3);
+        for (std::size_t i = 0; i < w.size(); ++i) w[i] += 1.0f / static_cast<float>(i % 89 + 3);
+        std::vector<float> y[2];
+        for (const int wide : {0, 1}) {
+            cpu::set_instruction_set(wide == 1 ? cpu::instruction_set::avx512 : cpu::instruction_set::avx2);
+            y[wide].resize(inexact.y.size());
+            poisoned workspace(
+                cpu::convolution_workspace_bytes<float>(g, convolution_pass::forward, tapegraph::thread_count()));
+            cpu::convolution_forward(g, x.data(), w.data(), y[wide].data(), workspace.get());
+        }
+        CHECK(y[0] == y[1]);
+    }
+    cpu::set_instruction_set(cpu::supported_instruction_set());
+}
+
 TEST_CASE("convolution: one dimension, longer than a block") {
     check_everywhere<float>({2, 1, 1501, 3, 1, 7, 1, 1501, 5, 1, 1, 0, 3});
     check_everywhere<float>({1, 1, 2100, 2, 1, 3, 1, 1050, 9, 1, 2, 0, 1});

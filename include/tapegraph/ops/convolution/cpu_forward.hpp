@@ -201,9 +201,10 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
                       channel, count);
     };
     if (by_columns) for_others(0, [](T* to, std::int64_t, std::int64_t count) { std::fill_n(to, count, T(0)); });
-    const std::int64_t kernel_rows = std::clamp<std::int64_t>(
-        panel_bytes / std::max<std::int64_t>(1, row_k * 2 * kernels.lanes * static_cast<std::int64_t>(sizeof(T))), 1,
-        std::max<std::int64_t>(1, g.kernel_height));
+    // Of a panel as wide as the widest set's, so that all sets sum alike.
+    constexpr std::int64_t widest = 2 * tile_kernels<T>::most_lanes * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t kernel_rows = std::clamp<std::int64_t>(panel_bytes / std::max<std::int64_t>(1, row_k * widest),
+                                                              1, std::max<std::int64_t>(1, g.kernel_height));
     for (std::int64_t p = first_panel; p < last_panel; ++p)
         for (std::int64_t u = 0; u == 0 || u < g.kernel_height; u += kernel_rows)
             add(p, u, std::min(kernel_rows, g.kernel_height - u), 0, row_k);
