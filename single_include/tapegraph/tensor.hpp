@@ -19230,7 +19230,7 @@ struct filter_gradient_chunk {
  }
  std::array<tile_fetch<T>, 2> fetch(std::int64_t part, std::int64_t parts, std::int64_t calls) const {
   std::array<tile_fetch<T>, 2> all;
-  if (next < 0) return all;
+  if (next < 0 || plan.padded(g)) return all;
   filter_gradient_chunk then = *this;
   then.select(next);
   constexpr std::int64_t line = 64 / sizeof(T);
@@ -19331,7 +19331,7 @@ struct filter_gradient_chunk {
   auto later = fetch(part, parts, divide_up(end - begin, kernels.rows) * panels_of.count());
   for (std::size_t i = 0; i < 2; ++i) job.later[i] = later[i].lines > 0 ? &later[i] : nullptr;
   const std::int64_t apart = job.walk.a_inner * static_cast<std::int64_t>(sizeof(T));
-  const bool scattered = apart >= 256 && panels_of.count() >= (apart < 1024 ? 4 : 2) && pixels() <= most_pixels;
+  const bool scattered = apart >= 256 && panels_of.count() >= (apart < 1024 ? 8 : 2) && pixels() <= most_pixels;
   alignas(64) T together[tile_kernels<T>::most_rows * most_pixels];
   for_tiles(end - begin, kernels.rows, [&](std::int64_t first, std::int64_t count) {
    job.a = a + begin + first;
@@ -20614,9 +20614,9 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
      channel, count);
  };
  if (by_columns) for_others(0, [](T* to, std::int64_t, std::int64_t count) { std::fill_n(to, count, T(0)); });
- const std::int64_t kernel_rows = std::clamp<std::int64_t>(
-  panel_bytes / std::max<std::int64_t>(1, row_k * 2 * kernels.lanes * static_cast<std::int64_t>(sizeof(T))), 1,
-  std::max<std::int64_t>(1, g.kernel_height));
+ constexpr std::int64_t widest = 2 * tile_kernels<T>::most_lanes * static_cast<std::int64_t>(sizeof(T));
+ const std::int64_t kernel_rows = std::clamp<std::int64_t>(panel_bytes / std::max<std::int64_t>(1, row_k * widest),
+               1, std::max<std::int64_t>(1, g.kernel_height));
  for (std::int64_t p = first_panel; p < last_panel; ++p)
   for (std::int64_t u = 0; u == 0 || u < g.kernel_height; u += kernel_rows)
    add(p, u, std::min(kernel_rows, g.kernel_height - u), 0, row_k);
