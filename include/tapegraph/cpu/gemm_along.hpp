@@ -88,19 +88,29 @@ private:
         typename half::type low, high;
         half::load(low, first);
         half::load(high, second);
-        to = __builtin_shufflevector(low, high, L...);
+        shuffle<L...>(to, low, high);
 #endif
     }
     // The numbers Q of as many numbers of a and b, group by group.
     template <int... Q, int... L>
     TG_INLINE static void mix(type& to, const type& a, const type& b, std::integer_sequence<int, L...>) {
         constexpr int from[] = {Q...}, count = sizeof...(Q);
-        to = __builtin_shufflevector(a, b, (L / count * count + from[L % count])...);
+        shuffle<(L / count * count + from[L % count])...>(to, a, b);
     }
     // Every second 16 bytes of a, then of b, from number `First` on.
     template <int First, int... L>
     TG_INLINE static void every_second(type& to, const type& a, const type& b, std::integer_sequence<int, L...>) {
-        to = __builtin_shufflevector(a, b, (First + L / quad * 2 * quad + L % quad)...);
+        shuffle<(First + L / quad * 2 * quad + L % quad)...>(to, a, b);
+    }
+    template <int... I, class V>
+    TG_INLINE static void shuffle(type& to, const V& a, const V& b) {
+#if defined(__CUDACC__)
+        // nvcc loses the dots behind a pack among a builtin's arguments.
+        constexpr int from[] = {I...}, each = static_cast<int>(sizeof(V) / sizeof(T));
+        for (int l = 0; l < n; ++l) to[l] = from[l] < each ? a[from[l]] : b[from[l] - each];
+#else
+        to = __builtin_shufflevector(a, b, I...);
+#endif
     }
 };
 
