@@ -19660,17 +19660,26 @@ private:
   typename half::type low, high;
   half::load(low, first);
   half::load(high, second);
-  to = __builtin_shufflevector(low, high, L...);
+  shuffle<L...>(to, low, high);
 #endif
  }
  template <int... Q, int... L>
  TG_INLINE static void mix(type& to, const type& a, const type& b, std::integer_sequence<int, L...>) {
   constexpr int from[] = {Q...}, count = sizeof...(Q);
-  to = __builtin_shufflevector(a, b, (L / count * count + from[L % count])...);
+  shuffle<(L / count * count + from[L % count])...>(to, a, b);
  }
  template <int First, int... L>
  TG_INLINE static void every_second(type& to, const type& a, const type& b, std::integer_sequence<int, L...>) {
-  to = __builtin_shufflevector(a, b, (First + L / quad * 2 * quad + L % quad)...);
+  shuffle<(First + L / quad * 2 * quad + L % quad)...>(to, a, b);
+ }
+ template <int... I, class V>
+ TG_INLINE static void shuffle(type& to, const V& a, const V& b) {
+#if defined(__CUDACC__)
+  constexpr int from[] = {I...}, each = static_cast<int>(sizeof(V) / sizeof(T));
+  for (int l = 0; l < n; ++l) to[l] = from[l] < each ? a[from[l]] : b[from[l] - each];
+#else
+  to = __builtin_shufflevector(a, b, I...);
+#endif
  }
 };
 template <class T>
