@@ -162,13 +162,13 @@ TEST_CASE("run-time graphs: predictions with a scan from several threads, of sev
 
 TEST_CASE("run-time graphs: errors of a cell are those of the compiler") {
     const std::string text = support::message_of<tg::shape_error>([] {
-        tg::function<tg::traced>(
+        static_cast<void>(tg::function<tg::traced>(
             [](auto v, auto xs) {
                 const auto cell = [](auto state, auto x) { return std::pair{tg::eval(tg::sum(state, 1)), x}; };
                 const auto [last, sequence] = tg::scan(cell, v, xs, {});
                 return last;
             },
-            tg::spec<float, 3, 5>{}, tg::spec<float, 3, 4, 5>{});
+            tg::spec<float, 3, 5>{}, tg::spec<float, 3, 4, 5>{}));
     });
     CHECK(text.find("scan: the cell's new state has another shape or type than the state") == 0);
     CHECK(text.find("scan_test.cpp:") != std::string::npos);

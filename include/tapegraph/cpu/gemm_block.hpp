@@ -243,8 +243,12 @@ struct gemm_block {
         const int threads = parallel ? thread_count() : 1;
         if (!plan.packed_b) pack_all_b(parallel, threads);
         // Every thread has as many groups of rows (cpu/parallel.hpp), and takes part by part of them.
-        const std::int64_t some = std::clamp<std::int64_t>(tiles() / threads, 1, threads > 1 ? 8 : 1);
-        const std::int64_t groups = std::min<std::int64_t>(tiles(), some * threads);
+        // Where b is kept packed and is the larger operand, but small enough that a part of it stays in
+        // the cache of its thread from call to call, a thread takes all rows of some parts instead.
+        const bool by_parts = plan.packed_b && !g.rows_are_near && g.m < g.n &&
+                              g.n * g.k * static_cast<std::int64_t>(sizeof(T)) <= large_l2_bytes();
+        const std::int64_t most = std::clamp<std::int64_t>(tiles() / threads, 1, threads > 1 ? 8 : 1);
+        const std::int64_t groups = std::min<std::int64_t>(tiles(), most * threads), some = by_parts ? groups : most;
         const std::int64_t parts =
             std::clamp<std::int64_t>(std::max(divide_up(panels * 2 * kernels.lanes, plan.resident),
                                               threads > 1 ? divide_up(8 * threads, groups) : 1),

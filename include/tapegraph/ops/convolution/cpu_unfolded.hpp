@@ -171,6 +171,7 @@ void unfolded_forward(const convolution_geometry& g, const T* x, const T* w, T* 
     const unfolded_scratch<T> scratch(cut, g, true, thread_count());
     gemm_arguments<T> p = plan.forward<T>(g);
     p.b = w, p.bias = epilogue.bias, p.relu = epilogue.relu;
+    p.rows_are_near = !unfolded_plan::plain(g);
     for (std::int64_t image = 0; image < g.batch; image += plan.images) {
         const std::int64_t images = std::min(plan.images, g.batch - image);
         p.m = images * plan.pixels;
