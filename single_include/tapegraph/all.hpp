@@ -24318,30 +24318,30 @@ inline void causal_convolution(call& c) {
  if (!is_floating(type) || c.rank(0) != 3 || c.rank(1) != 3)
   refuse(std::string("of ") + name_of(type) + " of rank " + std::to_string(c.rank(0)));
  const node x = c.plain(0);
- const std::int64_t taps = known_extent(c.dims(1)[2], "a kernel");
+ const std::int64_t kernel_size = known_extent(c.dims(1)[2], "a kernel");
  node whole = x;
- if (taps > 1) {
+ if (kernel_size > 1) {
   const shape s = x.shape();
   const node before =
-   c.has(3)
-    ? c.plain(3)
-    : node(eval(broadcast_to(c.on.number(0, type), shape_of_items(c, {s[0].value, s[1].value, taps - 1}))));
+   c.has(3) ? c.plain(3)
+     : node(eval(broadcast_to(c.on.number(0, type),
+           shape_of_items(c, {s[0].value, s[1].value, kernel_size - 1}))));
   whole = tapegraph::concat(std::vector<node>{before, x}, 2);
  }
  const node wide = converted(whole, type, inner), filter = converted(c.plain(1), c.type(1), inner);
  node y;
- for (std::int64_t t = 0; t < taps; ++t) {
+ for (std::int64_t t = 0; t < kernel_size; ++t) {
   const node one = eval(part(wide, 2, t, x.shape()[2]) * take(filter, t, 2));
   y = t == 0 ? one : node(eval(y + one));
  }
- if (taps < 1) refuse("a kernel without elements");
+ if (kernel_size < 1) refuse("a kernel without elements");
  if (c.has(2)) y = eval(y + with_axis(converted(c.plain(2), c.type(2), inner), 1));
  if (activation_name != "none") {
   const node rounded = converted(converted(y, inner, type), type, inner);
   y = swished(rounded);
  }
  c.give(0, converted(y, inner, type), type);
- c.give(1, part(whole, 2, x.shape()[2], taps - 1), type);
+ c.give(1, part(whole, 2, x.shape()[2], kernel_size - 1), type);
 }
 
 /// Replaces the elements of a cache from the index of each record on.

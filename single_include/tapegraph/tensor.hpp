@@ -19501,6 +19501,7 @@ struct gemm_arguments {
  const T* packed_b = nullptr;
  const T* bias = nullptr;
  bool relu = false;
+ bool rows_are_near = false;
 };
 template <class T>
 TG_VECTORISES void finish_rows(const gemm_arguments<T>& g) {
@@ -19986,8 +19987,10 @@ struct gemm_block {
   const std::int64_t panels = layout().count();
   const int threads = parallel ? thread_count() : 1;
   if (!plan.packed_b) pack_all_b(parallel, threads);
-  const std::int64_t some = std::clamp<std::int64_t>(tiles() / threads, 1, threads > 1 ? 8 : 1);
-  const std::int64_t groups = std::min<std::int64_t>(tiles(), some * threads);
+  const bool by_parts = plan.packed_b && !g.rows_are_near && g.m < g.n &&
+       g.n * g.k * static_cast<std::int64_t>(sizeof(T)) <= large_l2_bytes();
+  const std::int64_t most = std::clamp<std::int64_t>(tiles() / threads, 1, threads > 1 ? 8 : 1);
+  const std::int64_t groups = std::min<std::int64_t>(tiles(), most * threads), some = by_parts ? groups : most;
   const std::int64_t parts =
    std::clamp<std::int64_t>(std::max(divide_up(panels * 2 * kernels.lanes, plan.resident),
            threads > 1 ? divide_up(8 * threads, groups) : 1),
@@ -20431,6 +20434,7 @@ void unfolded_forward(const convolution_geometry& g, const T* x, const T* w, T* 
  const unfolded_scratch<T> scratch(cut, g, true, thread_count());
  gemm_arguments<T> p = plan.forward<T>(g);
  p.b = w, p.bias = epilogue.bias, p.relu = epilogue.relu;
+ p.rows_are_near = !unfolded_plan::plain(g);
  for (std::int64_t image = 0; image < g.batch; image += plan.images) {
   const std::int64_t images = std::min(plan.images, g.batch - image);
   p.m = images * plan.pixels;
