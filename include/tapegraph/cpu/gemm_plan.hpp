@@ -30,7 +30,7 @@ struct gemm_arguments {
     const T* packed_b = nullptr; // op(b) as packed by gemm_pack_b, instead of b
     const T* bias = nullptr;     // [n], for every row
     bool relu = false;
-    bool rows_are_near = false; // in the caches of the threads that compute them, by the order of tasks
+    bool rows_are_near = false; // the threads that multiply rows of a have just written them
 };
 
 /// Bias and relu, where the kernel that adds the sums does not apply them.

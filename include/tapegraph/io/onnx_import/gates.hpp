@@ -1,8 +1,8 @@
 #pragma once
 
 #include <tapegraph/io/onnx_import/operands.hpp>
+#include <tapegraph/ir/simplify.hpp>
 
-#include <bit>
 #include <cmath>
 
 /// Gated activations in files that have no operator for them: exporters, ours among them, write x sigmoid(x) and both
@@ -29,11 +29,6 @@ public:
             if (value_[k] != x) return false;
         return count_ == exponent;
     }
-    static bool is_number(const ir::trace& t, int id, double& number) {
-        if (!t.is(id, ir::descriptor_of<ir::constant_op>)) return false;
-        number = std::bit_cast<double>(t.words_of(id)[0]);
-        return true;
-    }
 
 private:
     static constexpr int most = 3, most_nodes = 12;
@@ -45,12 +40,14 @@ private:
         } else if (t_.is(id, ir::descriptor_of<multiply_op>)) {
             collect(t_.argument(id, 0));
             collect(t_.argument(id, 1));
-        } else if (t_.is(id, ir::descriptor_of<divide_op>) && is_number(t_, t_.argument(id, 1), number)) {
+        } else if (t_.is(id, ir::descriptor_of<divide_op>) &&
+                   ir::detail::constant_value(t_, t_.argument(id, 1), number)) {
             collect(t_.argument(id, 0));
             number_ /= number;
-        } else if (t_.is(id, ir::descriptor_of<pow_op>) && is_number(t_, t_.argument(id, 1), number) && number == 3) {
+        } else if (t_.is(id, ir::descriptor_of<pow_op>) && ir::detail::constant_value(t_, t_.argument(id, 1), number) &&
+                   number == 3) {
             for (int k = 0; k < 3; ++k) collect(t_.argument(id, 0));
-        } else if (is_number(t_, id, number)) {
+        } else if (ir::detail::constant_value(t_, id, number)) {
             number_ *= number;
         } else {
             if (count_ < most) value_[count_] = id;
@@ -69,7 +66,7 @@ namespace gates {
 inline int added_to_one(const ir::trace& t, int id) {
     double number = 0;
     for (int k = 0; k < 2 && t.is(id, ir::descriptor_of<add_op>); ++k)
-        if (factors::is_number(t, t.argument(id, k), number) && number == 1) return t.argument(id, 1 - k);
+        if (ir::detail::constant_value(t, t.argument(id, k), number) && number == 1) return t.argument(id, 1 - k);
     return -1;
 }
 /// Whether a value is x + 0.044715 x^3.
